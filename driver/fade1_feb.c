@@ -48,16 +48,32 @@ static void end1(struct fade_feb *feb, u32 state, u32 ending)
 	feb->waiting = false;
 }
 
+static void add_start1(struct fade_feb *feb, struct fade_tick *out)
+{
+	feb->stats.commands++;
+	fade_add_request(out, true, FADE1_TYPE_START, feb->number, feb->permit);
+}
+
 /* What FADE v1, which confirms no command, must repeat. */
 void fade1_tick(struct fade_feb *feb, u64 now_ms, struct fade_tick *out)
 {
+	if (fade_runs(feb, FADE_PROTOCOL_FADE1) && feb->permit_due) {
+		/*
+		 * Also before STOP: what is asked to begin and to end at once
+		 * begins.
+		 */
+		feb->permit_due = false;
+		feb->has_shown = true;
+		if (!feb->stopping)
+			feb->next_request = now_ms + FADE1_INTERVAL_MS;
+		add_start1(feb, out);
+	}
 	if (!fade_runs(feb, FADE_PROTOCOL_FADE1) ||
 	    !(feb->waiting || feb->stopping) || now_ms < feb->next_request)
 		return;
 	feb->next_request = now_ms + FADE1_INTERVAL_MS;
 	if (!feb->stopping) {
-		feb->stats.commands++;
-		fade_add_request(out, true, FADE1_TYPE_START, feb->number);
+		add_start1(feb, out);
 		return;
 	}
 	if (feb->stops >= FADE1_STOPS && (feb->told || !feb->sets.ahead)) {
@@ -71,7 +87,7 @@ void fade1_tick(struct fade_feb *feb, u64 now_ms, struct fade_tick *out)
 	}
 	feb->stops++;
 	feb->stats.commands++;
-	fade_add_request(out, true, FADE1_TYPE_STOP, 0);
+	fade_add_request(out, true, FADE1_TYPE_STOP, 0, 0);
 }
 
 /* The packet does not fit what is in flight: the FEB is told to stop. */
@@ -171,6 +187,36 @@ static void take_unasked1(struct fade_feb *feb,
 }
 
 /*
+ * An idle FEB tells the permit of this moment, while START is not known to have
+ * been obeyed. Returns false if it does not. Where STOP is under way, what speaks
+ * against the transmission is said at its end.
+ */
+static bool take_permit1(struct fade_feb *feb, const struct fade_frame *frame,
+			 bool ours, u64 now_ms, struct fade_actions *out)
+{
+	if (frame->sequence == FADE1_STATE_RUNNING ||
+	    frame->sequence == FADE1_STATE_STOPPING || !frame->permit ||
+	    !feb->waiting || feb->first == FADE_FIRST_COME ||
+	    (feb->stopping && feb->has_shown))
+		return false;
+	feb->stats.responses++;
+	if (feb->has_shown && (ours || frame->permit != feb->permit)) {
+		/*
+		 * That START may have been obeyed, and the FEB was reset or
+		 * switched off behind it.
+		 */
+		feb->first = FADE_FIRST_MISSING;
+		feb->first_until = now_ms;
+		out->tick = true;
+	} else if (frame->permit != feb->permit) {
+		feb->permit = frame->permit;
+		feb->permit_due = true;
+		out->tick = true;
+	}
+	return true;
+}
+
+/*
  * The FEB answers IDENTIFY, START or STOP. What does not agree with what has
  * come is believed when no data follows.
  */
@@ -182,6 +228,15 @@ void fade1_take_state(struct fade_feb *feb,
 	bool running = fade_runs(feb, FADE_PROTOCOL_FADE1);
 	bool ours = running && frame->number == feb->number;
 
+	if (!running && !feb->protocol && frame->permit_told &&
+	    feb->start.stage == FADE_STAGE_START && feb->start.attempts) {
+		feb->stats.responses++;
+		feb->protocol = FADE_PROTOCOL_FADE1;
+		if (!settings->firmware)
+			feb->firmware = FADE_FIRMWARE_FADELINK;
+		fade_start_unknown1(feb, now_ms, out);
+		return;
+	}
 	if (!running && !feb->protocol &&
 	    feb->start.stage == FADE_STAGE_IDENTIFY) {
 		feb->stats.responses++;
@@ -199,6 +254,8 @@ void fade1_take_state(struct fade_feb *feb,
 		feb->resets = frame->resets;
 		memcpy(feb->reset_by, frame->reset_by, sizeof(feb->reset_by));
 	}
+	if (running && take_permit1(feb, frame, ours, now_ms, out))
+		return;
 	if (!running || !feb->stopping) {
 		take_unasked1(feb, settings, frame, ours, now_ms, out);
 		return;

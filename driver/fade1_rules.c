@@ -28,8 +28,10 @@ bool fade1_is_type(u16 type)
  * @local: address of this computer
  * @type: FADE1_TYPE_*
  * @number: START: of the transmission
+ * @permit: START: with which alone it is obeyed by a FEB that gives permits
  */
-void fade1_request(u8 *out, const u8 *feb, const u8 *local, u16 type, u16 number)
+void fade1_request(u8 *out, const u8 *feb, const u8 *local, u16 type,
+		   u16 number, u32 permit)
 {
 	memset(out, FADE_FILLER, FADE_REQUEST_LEN);
 	memcpy(out, feb, 6);
@@ -41,6 +43,12 @@ void fade1_request(u8 *out, const u8 *feb, const u8 *local, u16 type, u16 number
 	if (type == FADE1_TYPE_START) {
 		out[16] = (u8)(number >> 8);
 		out[17] = (u8)number;
+		out[18] = FADE1_PERMIT_MARK >> 8;
+		out[19] = FADE1_PERMIT_MARK & 0xff;
+		out[20] = (u8)(permit >> 24);
+		out[21] = (u8)(permit >> 16);
+		out[22] = (u8)(permit >> 8);
+		out[23] = (u8)permit;
 	}
 }
 
@@ -54,7 +62,7 @@ void fade1_request(u8 *out, const u8 *feb, const u8 *local, u16 type, u16 number
 void fade1_ack(u8 *out, const u8 *feb, const u8 *local,
 	       const struct fade_confirmation *what)
 {
-	fade1_request(out, feb, local, FADE1_TYPE_ACK, 0);
+	fade1_request(out, feb, local, FADE1_TYPE_ACK, 0, 0);
 	out[16] = (u8)(what->sequence >> 8);
 	out[17] = (u8)what->sequence;
 	out[18] = (u8)(what->packet << (FADE1_RETRY_BITS - 8));

@@ -35,6 +35,9 @@ typedef uint64_t u64;
 /* Before the RESETs in a state: they are counted. */
 #define FADE1_STATE_RESETS	1
 #define FADE1_STATE_LEN		(FADE1_DATA_HEADER_LEN + 8)
+/* Before a permit, in START and in a state behind the CRC: it is used. */
+#define FADE1_PERMIT_MARK	0x9E12
+#define FADE1_STATE_PERMIT_LEN	(FADE1_STATE_LEN + 16)
 
 #define FADE1_PACKET_BYTES	1024
 #define FADE1_SET_PACKETS	32
@@ -73,7 +76,7 @@ struct fade_confirmation;
 
 bool fade1_is_type(u16 type);
 void fade1_request(u8 *out, const u8 *feb, const u8 *local, u16 type,
-		   u16 number);
+		   u16 number, u32 permit);
 void fade1_ack(u8 *out, const u8 *feb, const u8 *local,
 	       const struct fade_confirmation *what);
 enum fade1_verdict fade1_sets_judge(const struct fade1_sets *s, u16 set,

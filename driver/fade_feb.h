@@ -12,7 +12,10 @@ static inline bool fade_runs(const struct fade_feb *feb, u32 protocol)
 	return feb->started && feb->protocol == protocol;
 }
 
-void fade_add_request(struct fade_tick *out, bool fade1, u16 code, u16 csn);
+void fade_add_request(struct fade_tick *out, bool fade1, u16 code, u16 csn,
+		      u32 argument);
+void fade_start_unknown1(struct fade_feb *feb, u64 now_ms,
+			 struct fade_actions *out);
 void fade_restart(struct fade_feb *feb, u64 now_ms);
 void fade1_begin(struct fade_feb *feb, const struct fade_settings *settings);
 void fade_identified(struct fade_feb *feb, const struct fade_settings *settings,

@@ -82,6 +82,11 @@ static enum fade_kind parse_state1(const u8 *head, size_t len,
 		out->resets = head[25];
 		memcpy(out->reset_by, head + 26, sizeof(out->reset_by));
 	}
+	if (len >= FADE1_STATE_PERMIT_LEN &&
+	    be16_at(head + 40) == FADE1_PERMIT_MARK) {
+		out->permit_told = true;
+		out->permit = be32_at(head + 44) & (~0u >> FADE_PERMIT_SHIFT);
+	}
 	return FADE_KIND_STATE1;
 }
 
@@ -117,7 +122,7 @@ static void parse_response(const u8 *p, struct fade_response *out)
 /**
  * fade_parse - what a frame from a FEB is
  * @head: the first bytes of the frame, from its Ethernet header on: @len of
- *	them, or FADE_DATA_HEADER_LEN where the frame is longer
+ *	them, or FADE_HEAD_LEN where the frame is longer
  * @len: length of the frame, without check sequence
  * @final_word: its last 8 bytes, if it is FADE_DATA_FRAME_LEN long
  * @out: its fields, of a good frame

@@ -43,6 +43,11 @@ typedef uint64_t u64;
 
 #define FADE_BLOCK_MARK		0xB10C
 #define FADE_CHECKSUM_MARK	0xC4EC
+/* In the argument of START: it is obeyed only with the permit, which is above. */
+#define FADE_START_PERMIT	2
+#define FADE_PERMIT_SHIFT	2
+/* Answer to START: not with this permit; the right one is above. */
+#define FADE_STATUS_PERMIT	3
 #define FADE_IDENTITY_RUNNING		1
 #define FADE_IDENTITY_BLOCK_ACKS	4
 #define FADE_IDENTITY_CSN		8
@@ -50,6 +55,8 @@ typedef uint64_t u64;
 #define FADE_PACKET_BYTES	8192
 #define FADE_DATA_HEADER_LEN	40
 #define FADE_DATA_FRAME_LEN	(FADE_DATA_HEADER_LEN + FADE_PACKET_BYTES)
+/* Bytes of a frame that have fields */
+#define FADE_HEAD_LEN		48
 #define FADE_REQUEST_LEN	78
 #define FADE_LAST_WORDS_MAX	1023
 #define FADE_MAX_WINDOW		64
@@ -92,6 +99,8 @@ struct fade_response {
  * @resets_told: FADE v1: a state tells @resets and @reset_by
  * @resets: RESETs that were obeyed since START; 255: or more
  * @reset_by: the computer that sent the last of them; zero: there is none
+ * @permit_told: FADE v1: a state tells @permit
+ * @permit: to begin a transmission; 0: there is none now
  * @block_acks: FADE v1: the FEB accepts block ACKs
  * @delay: transmission delay
  * @sequence: frame sequence number; FADE v1: set number, or FADE1_STATE_*
@@ -108,6 +117,8 @@ struct fade_frame {
 	bool resets_told;
 	u8 resets;
 	u8 reset_by[6];
+	bool permit_told;
+	u32 permit;
 	bool block_acks;
 	bool last;
 	u64 last_words;
@@ -192,6 +203,9 @@ enum fade_outcome {
  * @refusals: STARTs answered by "an earlier transmission runs"
  * @has_obeyed: a FEB that has not told what it is has obeyed START
  * @obeyed: number of that START
+ * @permit: that START shows; 0: none, it asks for one
+ * @begun_again: STARTs that may have been obeyed, and are not any more: the FEB
+ *	was reset or switched off behind them
  * @rounds: RESETs that were followed by silence, and the current one
  * @reset_since: time of the first RESET
  * @next: time of the next action
@@ -211,6 +225,8 @@ struct fade_start {
 	u32 refusals;
 	bool has_obeyed;
 	u16 obeyed;
+	u32 permit;
+	u32 begun_again;
 	u32 rounds;
 	u64 reset_since;
 	u64 next;
@@ -247,6 +263,9 @@ enum fade_first {
  * @resets: RESETs that it has obeyed since START; 255: or more
  * @reset_by: the computer that sent the last of them; zero: there is none
  * @waiting: START of FADE v1 is repeated until it is obeyed
+ * @permit: that this START shows; 0: none, it asks for one
+ * @permit_due: the next tick sends it with a new permit
+ * @has_shown: it was sent with a permit
  * @others: answers to it by which the FEB runs another transmission
  * @stopping: STOP of FADE v1 is repeated until there is silence
  * @stops: STOPs sent since it was last known to send on
@@ -291,6 +310,9 @@ struct fade_feb {
 	u8 resets;
 	u8 reset_by[6];
 	bool waiting;
+	u32 permit;
+	bool permit_due;
+	bool has_shown;
 	u32 others;
 	bool stopping;
 	u32 stops;
@@ -357,11 +379,13 @@ struct fade_actions {
  * @fade1: of FADE v1: @code is its FADE1_TYPE_*
  * @code: code of the command
  * @csn: its sequence number; FADE v1: of START, the number of the transmission
+ * @argument: its argument; FADE v1: of START, the permit
  */
 struct fade_request {
 	bool fade1;
 	u16 code;
 	u16 csn;
+	u32 argument;
 };
 
 #define FADE_MAX_REQUESTS	12

@@ -11,19 +11,22 @@
 #include <string.h>
 #endif
 
-void fade_add_request(struct fade_tick *out, bool fade1, u16 code, u16 csn)
+void fade_add_request(struct fade_tick *out, bool fade1, u16 code, u16 csn,
+		      u32 argument)
 {
 	struct fade_request *request = &out->requests[out->count++];
 
 	request->fade1 = fade1;
 	request->code = code;
 	request->csn = csn;
+	request->argument = argument;
 }
 
 /* START has an outcome. */
 static void start_ends(struct fade_feb *feb, u32 outcome)
 {
 	feb->stats.interrupted += feb->start.interrupted;
+	feb->stats.begun_again += feb->start.begun_again;
 	feb->start.stage = FADE_STAGE_NONE;
 	feb->start.outcome = outcome;
 	/* A transmission that should have begun again. */
@@ -42,6 +45,7 @@ static void start_resets(struct fade_feb *feb, bool anew, u64 now_ms)
 		start->reset_since = now_ms;
 	start->has_reset = true;
 	start->resets_due = true;
+	start->permit = 0;
 	start->heard = false;
 	start->next = now_ms + FADE_SETTLE_MS;
 }
@@ -126,6 +130,9 @@ void fade1_begin(struct fade_feb *feb, const struct fade_settings *settings)
 	feb->sets.ring_packets = settings->ring_packets *
 				 (FADE_PACKET_BYTES / FADE1_PACKET_BYTES);
 	feb->waiting = false;
+	feb->permit = 0;
+	feb->permit_due = false;
+	feb->has_shown = false;
 	feb->others = 0;
 	feb->stopping = false;
 	fade1_sends_on(feb);
@@ -150,6 +157,17 @@ void fade_identified(struct fade_feb *feb, const struct fade_settings *settings,
 	if (!settings->firmware)
 		feb->firmware = ours ? FADE_FIRMWARE_FADELINK :
 				       FADE_FIRMWARE_PUBLISHED_10G;
+}
+
+/*
+ * A FEB of FADE v1 answers START, which was sent in both protocols. It gives
+ * permits, so it has not obeyed that START, which showed none.
+ */
+void fade_start_unknown1(struct fade_feb *feb, u64 now_ms,
+			 struct fade_actions *out)
+{
+	start_resets(feb, true, now_ms);
+	out->tick = true;
 }
 
 bool fade_answers_start(const struct fade_feb *feb,
@@ -191,11 +209,19 @@ static void identify_again(struct fade_feb *feb, u64 now_ms,
 		return;
 	}
 	start->refusals++;
+	start->permit = 0;
 	start->stage = FADE_STAGE_IDENTIFY;
 	start->csn = fade_new_csn(feb);
 	start->attempts = 0;
 	start->next = now_ms;
 	out->tick = true;
+}
+
+/* The answer to START has a permit. */
+static bool gives_permit(u64 value)
+{
+	return (value & FADE_STATUS_PERMIT) == FADE_STATUS_PERMIT &&
+	       value >> 32 == 0;
 }
 
 void fade_start_answered(struct fade_feb *feb,
@@ -220,6 +246,12 @@ void fade_start_answered(struct fade_feb *feb,
 		value = 0;
 		start->stage = FADE_STAGE_START;
 	}
+	/*
+	 * With a permit it may have been obeyed before: that permit was used
+	 * up then, and this is the answer to a repetition.
+	 */
+	if (start->stage == FADE_STAGE_START && start->permit && value)
+		start->begun_again++;
 	if (start->stage == FADE_STAGE_START && !value) {
 		/* The packet in this very frame may be the first. */
 		begin10g(feb, settings);
@@ -236,8 +268,12 @@ void fade_start_answered(struct fade_feb *feb,
 		out->answered = true;
 		return;
 	}
-	if (start->stage == FADE_STAGE_IDENTIFY &&
-	    feb->firmware == FADE_FIRMWARE_FADELINK) {
+	if (start->stage == FADE_STAGE_START && gives_permit(value)) {
+		start->refusals++;
+		start->permit = (u32)value >> FADE_PERMIT_SHIFT;
+		begin_stage_start(feb, now_ms);
+	} else if (start->stage == FADE_STAGE_IDENTIFY &&
+		   feb->firmware == FADE_FIRMWARE_FADELINK) {
 		begin_stage_start(feb, now_ms);
 	} else {
 		if (start->stage == FADE_STAGE_START) {
@@ -312,10 +348,18 @@ static void send_resets(struct fade_feb *feb, struct fade_tick *out)
 	for (i = 0; i < FADE_RESETS; i++) {
 		feb->stats.resets++;
 		if (feb->protocol != FADE_PROTOCOL_FADE1)
-			fade_add_request(out, false, FADE_CMD_RESET, 0);
+			fade_add_request(out, false, FADE_CMD_RESET, 0, 0);
 		if (feb->protocol != FADE_PROTOCOL_FADE10G)
-			fade_add_request(out, true, FADE1_TYPE_RESET, 0);
+			fade_add_request(out, true, FADE1_TYPE_RESET, 0, 0);
 	}
+}
+
+/* The published core has a meaning for none. */
+static u32 start_argument(const struct fade_feb *feb)
+{
+	if (feb->firmware == FADE_FIRMWARE_PUBLISHED_10G)
+		return 0;
+	return feb->start.permit << FADE_PERMIT_SHIFT | FADE_START_PERMIT;
 }
 
 static void tick_start(struct fade_feb *feb,
@@ -349,7 +393,7 @@ static void tick_start(struct fade_feb *feb,
 		start->next = now_ms + start->timeout_ms / FADE_IDENTIFY_SHARE;
 		start->attempts++;
 		feb->stats.commands++;
-		fade_add_request(out, false, FADE_CMD_IDENTIFY, start->csn);
+		fade_add_request(out, false, FADE_CMD_IDENTIFY, start->csn, 0);
 		return;
 	}
 	if (start->stage == FADE_STAGE_IDENTIFY ||
@@ -391,12 +435,13 @@ static void tick_start(struct fade_feb *feb,
 	start->attempts++;
 	feb->stats.commands++;
 	if (start->stage == FADE_STAGE_STOP) {
-		fade_add_request(out, false, FADE_CMD_STOP, start->csn);
+		fade_add_request(out, false, FADE_CMD_STOP, start->csn, 0);
 		return;
 	}
-	fade_add_request(out, false, FADE_CMD_START, start->csn);
+	fade_add_request(out, false, FADE_CMD_START, start->csn,
+			 start_argument(feb));
 	if (!feb->protocol)
-		fade_add_request(out, true, FADE1_TYPE_START, start->csn);
+		fade_add_request(out, true, FADE1_TYPE_START, start->csn, 0);
 }
 
 bool fade_is_overdue(const struct fade_feb *feb, u64 now_ms)

@@ -9,7 +9,7 @@
 
 /* Sends a request to the FEB; -ENODEV if there is none. */
 static int send_request(struct fade_slave *slave,
-			const struct fade_request *request, u32 argument)
+			const struct fade_request *request)
 {
 	u8 frame[FADE_REQUEST_LEN];
 	struct net_device *netdev;
@@ -25,10 +25,12 @@ static int send_request(struct fade_slave *slave,
 	dev_hold(netdev);
 	if (request->fade1)
 		fade1_request(frame, slave->mac, netdev->dev_addr,
-			      request->code, request->csn);
+			      request->code, request->csn,
+			      request->argument);
 	else
 		fade_command(frame, slave->mac, netdev->dev_addr,
-			     request->code, request->csn, argument);
+			     request->code, request->csn,
+			     request->argument);
 	spin_unlock_bh(&slave->lock);
 	err = fade_send_frame(netdev, frame);
 	dev_put(netdev);
@@ -48,9 +50,9 @@ int fade_send_resets(struct fade_slave *slave)
 	slave->feb.stats.resets++;
 	spin_unlock_bh(&slave->lock);
 	if (protocol != FADE_PROTOCOL_FADE1)
-		err = send_request(slave, &reset, 0);
+		err = send_request(slave, &reset);
 	if (protocol != FADE_PROTOCOL_FADE10G)
-		err = send_request(slave, &reset1, 0);
+		err = send_request(slave, &reset1);
 	return err;
 }
 
@@ -73,7 +75,7 @@ void fade_tick(struct work_struct *work)
 	spin_unlock_bh(&slave->lock);
 	/* A frame that cannot be sent now is repeated like a lost one. */
 	for (i = 0; i < tick.count; i++)
-		send_request(slave, &tick.requests[i], 0);
+		send_request(slave, &tick.requests[i]);
 	if (tick.wake)
 		wake_up_all(&slave->wait);
 	if (tick.again)
@@ -88,7 +90,7 @@ static int exchange(struct fade_slave *slave, u16 code, u32 argument,
 		    unsigned long timeout, u32 attempts,
 		    struct fade_response *answer)
 {
-	struct fade_request request = { .code = code };
+	struct fade_request request = { .code = code, .argument = argument };
 	int err = -ETIMEDOUT;
 
 	spin_lock_bh(&slave->lock);
@@ -101,7 +103,7 @@ static int exchange(struct fade_slave *slave, u16 code, u32 argument,
 		slave->feb.stats.commands++;
 		spin_unlock_bh(&slave->lock);
 		/* A frame that cannot be sent now is repeated like a lost one. */
-		if (send_request(slave, &request, argument) == -ENODEV) {
+		if (send_request(slave, &request) == -ENODEV) {
 			err = -ENODEV;
 			break;
 		}

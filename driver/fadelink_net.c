@@ -62,7 +62,7 @@ static void send_reset(struct net_device *netdev, const u8 *mac,
 
 	if (kind == FADE_KIND_DATA1)
 		fade1_request(frame, mac, netdev->dev_addr, FADE1_TYPE_RESET,
-			      0);
+			      0, 0);
 	else
 		fade_command(frame, mac, netdev->dev_addr, FADE_CMD_RESET, 0, 0);
 	fade_send_frame(netdev, frame);
@@ -233,7 +233,7 @@ static void confirm(struct net_device *netdev)
 
 static int receive_one(struct sk_buff *skb, struct net_device *netdev)
 {
-	u8 head[FADE_DATA_HEADER_LEN] = {};
+	u8 head[FADE_HEAD_LEN] = {};
 	u8 final_word[8] = {};
 	struct fade_frame frame;
 	enum fade_kind kind;

@@ -13,6 +13,7 @@ rtl/common/sync_bits.sv
 rtl/common/cdc_token.sv
 rtl/common/cdc_handshake.sv
 rtl/fade10g/fade10g_cmd_bridge.sv
+rtl/fade/fade_permit.sv
 rtl/fade/fade_resets.sv
 rtl/fade10g/fade10g_cmd_processor.sv
 rtl/fade/fade_round_trip.sv

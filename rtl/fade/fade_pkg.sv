@@ -39,7 +39,7 @@ package fade_pkg;
     logic [15:0] kind;
   } record_t;
 
-  // RESETs that were obeyed since START, and the computer that sent the last one: zero if there was none.
+  // RESETs that were obeyed since the first START of this number, and the computer that sent the last one: zero if there was none.
   typedef struct packed {
     logic [7:0]  count;    // 255: or more
     logic [47:0] address;

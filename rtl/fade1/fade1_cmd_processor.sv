@@ -14,6 +14,9 @@
 // Of FADE-10G IDENTIFY comes here alone. A record (record_fifo) is processed in steps: its source and type are compared, then it is judged. Its word 1, or word 3 while
 // ack_bits is high, is available while ack_valid is high.
 //
+// A START that asks for it is obeyed only with the permit of this moment; without, it is answered by the state, which tells the
+// permit.
+//
 // From START to the end of the transmission only the computer that sent START is obeyed, except for RESET. A record to be
 // answered, or START, waits until the answer before it is sent, for peer_address is where that goes. RESET and the end of a
 // transmission wait for the end of the current frame, and until the writer has seen them; the record of a RESET stays until
@@ -47,6 +50,7 @@ module fade1_cmd_processor #(
     output logic                     answer,              // until answer_take
     output fade1_pkg::state_t        answer_state,
     output fade_pkg::resets_t        answer_resets,
+    output logic              [29:0] answer_permit,       // 0: there is none
     input  logic                     answer_take,
     // one pulse each
     output logic                     event_wrong_source,
@@ -76,8 +80,8 @@ module fade1_cmd_processor #(
   assign first  = record;
   assign source = {first.source_begin, first.source_end};
   assign kind   = first.kind;
-  fade1_pkg::fields_t fields;
-  assign fields = record;
+  fade1_pkg::start_t start;
+  assign start = record;
   logic [2:0] same_address;  // by 16 bits
   logic from_peer, is_ack, is_start, is_stop, is_identify;
   assign from_peer = &same_address;
@@ -89,6 +93,7 @@ module fade1_cmd_processor #(
   assign hold = state == HOLD || state == CLEAR;
 
   logic [15:0] transmission, number, ended;  // number: of a START, until it is kept
+  logic same_number;  // as that of the last transmission
   logic [31:0] packets;
   assign answer_state.state = !session ? ended : stop ? fade1_pkg::STATE_STOPPING : fade1_pkg::STATE_RUNNING;
   assign answer_state.transmission = transmission;
@@ -98,10 +103,27 @@ module fade1_cmd_processor #(
   fade_resets reset_count (
       .clk   (clk),
       .rst   (rst),
-      .begins(state == STARTING),
+      .begins(state == STARTING && !same_number),
       .obeyed(reset_obeyed),
       .source(source),
       .resets(answer_resets)
+  );
+
+  logic wants_permit, permitted, has_permit, permit_fits, begins;
+  logic [29:0] permit;
+  assign permitted = permit_fits || !wants_permit;
+  assign begins = state == KEEP && !answer && is_start && !session;
+  assign answer_permit = has_permit ? permit : 30'd0;
+  fade_permit start_permit (
+      .clk   (clk),
+      .rst   (rst),
+      .asked (begins && !permitted),
+      .used  (state == STARTING || reset_obeyed),
+      .valid (has_permit),
+      .permit(permit),
+      .load  (state == JUDGE),
+      .shown (start.permit[29:0]),
+      .fits  (permit_fits)
   );
 
   always_ff @(posedge clk) begin
@@ -139,7 +161,8 @@ module fade1_cmd_processor #(
           else if (!ack_ready) state <= JUDGE;
         end else if (session && !from_peer) event_wrong_source <= !is_reset;
         else if (is_start || is_stop || is_identify) state <= AGAIN;
-        number <= fields.set;
+        number <= start.transmission;
+        wants_permit <= start.mark == fade1_pkg::PERMIT_MARK;
       end
       AGAIN: state <= READ_CLOCKS > 1 ? AGAIN_WAIT : KEEP;
       AGAIN_WAIT: state <= KEEP;
@@ -149,9 +172,10 @@ module fade1_cmd_processor #(
         answer <= 1'b1;
         state <= SOURCE;
         if (is_stop) stop <= session;
-        if (is_start && !session) begin
+        if (begins && permitted) begin
           session <= 1'b1;
           transmission <= number;
+          same_number <= transmission == number;
           packets <= '0;
           state <= STARTING;
         end
@@ -181,6 +205,6 @@ module fade1_cmd_processor #(
   end
 
   logic unused;
-  assign unused = &{1'b0, fields};
+  assign unused = &{1'b0, start};
 endmodule
 `default_nettype wire

@@ -124,6 +124,7 @@ module fade1_engine #(
   logic [47:0] peer_address;
   fade1_pkg::state_t answer_state;
   fade_pkg::resets_t answer_resets;
+  logic [29:0] answer_permit;
   logic event_wrong_source, event_ack_ignored;
   assign finished = session && closed && all_confirmed;
 

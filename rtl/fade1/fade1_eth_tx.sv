@@ -12,7 +12,7 @@
 // stable from two clocks before the first word, next_take says that they were used. From then to sending_done the data of
 // sending_slot is read. In the last packet, words from last_words on are filler: FADE v1 cannot transmit their number.
 // While `hold` or `pausing` is high no frame starts, but for a state frame, which does not wait for `pausing`. Data frames
-// carry `delay`, and announce what the board can do. A state frame has 5 words and 3 of filler; answer_take tells that they are out.
+// carry `delay`, and announce what the board can do. A state frame has 6 words and 2 of filler; answer_take tells that they are out.
 // The fifth is filler, too, but with CHECKSUM at the end of a transmission.
 `default_nettype none
 module fade1_eth_tx #(
@@ -42,6 +42,7 @@ module fade1_eth_tx #(
     input  logic                                            answer,
     input  fade1_pkg::state_t                               answer_state,
     input  fade_pkg::resets_t                               answer_resets,
+    input  logic              [                       29:0] answer_permit,
     output logic                                            answer_take,
     // packet memory
     output logic                                            memory_read_enable,
@@ -74,6 +75,7 @@ module fade1_eth_tx #(
     FIELDS,
     RESETS,  // of a state frame
     CRC,
+    PERMIT,
     PACKET,
     FILLING  // of the last packet or of a state frame, to its end
   } word_t;
@@ -85,7 +87,7 @@ module fade1_eth_tx #(
   logic in_last, index_is_last;  // the word on offer is the frame's last one; the word after it is
 
   assign advance = m_axis_tvalid && m_axis_tready;
-  assign header_done = word == (is_state ? CRC : FIELDS) && advance;
+  assign header_done = word == (is_state ? PERMIT : FIELDS) && advance;
   assign next_lock = !is_state && (state == LOCK || state == NUMBER || state == HEADER);
   assign idle = state == IDLE;
   assign sending = state == DATA && !is_state;
@@ -114,6 +116,7 @@ module fade1_eth_tx #(
       CRC:
       m_axis_tdata = has_crc ?
           link_pkg::swap64({fade1_pkg::CHECKSUM_MARK, 16'(last_words), words_crc}) : FILLER_WORD;
+      PERMIT: m_axis_tdata = link_pkg::swap64({fade1_pkg::PERMIT_MARK, 18'd0, answer_permit});
       PACKET: m_axis_tdata = memory_read_data;
       default: m_axis_tdata = FILLER_WORD;
     endcase
@@ -154,7 +157,8 @@ module fade1_eth_tx #(
         SOURCE: word <= FIELDS;
         FIELDS, PACKET: word <= is_state ? RESETS : last && index == last_words ? FILLING : PACKET;
         RESETS: word <= CRC;
-        CRC: word <= FILLING;
+        CRC: word <= PERMIT;
+        PERMIT: word <= FILLING;
         default: ;
       endcase
       if (word != ADDRESSES && word != SOURCE) begin

@@ -20,7 +20,7 @@ package fade1_pkg;
 
   localparam logic [15:0] BLOCK_MARK = 16'hB10C;  // of a block ACK, behind its packet number
 
-  // The third word of a frame from the computer; of START, `set` is the number of the transmission.
+  // The third word of a frame from the computer.
   typedef struct packed {
     logic [15:0] set;
     logic [5:0]  packet;
@@ -28,6 +28,14 @@ package fade1_pkg;
     logic [15:0] mark;
     logic [15:0] rest;
   } fields_t;
+
+  // The same of START.
+  typedef struct packed {
+    logic [15:0] transmission;  // its number
+    logic [15:0] mark;          // PERMIT_MARK: it is obeyed only with the permit
+    logic [31:0] permit;
+  } start_t;
+  localparam logic [15:0] PERMIT_MARK = 16'h9E12;  // in the sixth word of a state frame, too: zero u16, permit u32 (0: there is none)
 
   // What the board reports on its current or last transmission.
   localparam logic [15:0] STATE_NONE = 16'd0;  // none since it was switched on

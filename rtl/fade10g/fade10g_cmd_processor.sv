@@ -22,7 +22,7 @@
 // computer repeats it.
 //
 // From START to the end of the transmission only the computer that sent START is obeyed, except for RESET, IDENTIFY and
-// RESET BY.
+// RESET BY. A START that asks for it is obeyed only with the permit of this moment; without, it is answered by the permit.
 // RESET and the end of a transmission wait for the end of the current frame, and until the user side has cleared its part; the
 // record of a RESET stays until then, because it names the sender.
 `default_nettype none
@@ -103,8 +103,10 @@ module fade10g_cmd_processor #(
   logic known, waiting;  // a response is stored; the user side works on a command
   logic from_user;  // the response is the user's; else it is the status
   logic [1:0] status;
+  logic tells_permit;  // the status has the permit above it
   logic may_identify;
   logic [15:0] transmission;  // CSN of the START that began it
+  logic same_number;  // the command has this number, too
   logic asks_checksum;
   assign with_checksum = CHECKSUM != 0 && asks_checksum;
 
@@ -145,10 +147,27 @@ module fade10g_cmd_processor #(
   fade_resets reset_count (
       .clk   (clk),
       .rst   (rst),
-      .begins(state == STARTING),
+      .begins(state == STARTING && !same_number),
       .obeyed(reset_obeyed),
       .source(source),
       .resets(resets)
+  );
+
+  // ---- permit to begin -----------------------------------------------------------------------
+  logic wants_permit, permitted, has_permit, permit_fits;
+  logic [29:0] permit;
+  assign wants_permit = (command_argument & fade10g_pkg::START_PERMIT) != '0;
+  assign permitted = permit_fits || !wants_permit;
+  fade_permit start_permit (
+      .clk   (clk),
+      .rst   (rst),
+      .asked (state == KEEP && is_start && !session && !permitted),
+      .used  (state == STARTING || reset_obeyed),
+      .valid (has_permit),
+      .permit(permit),
+      .load  (state == AGAIN),
+      .shown (command_argument[31:fade10g_pkg::PERMIT_SHIFT]),
+      .fits  (permit_fits)
   );
 
   // ---- ports ---------------------------------------------------------------------------------
@@ -171,7 +190,9 @@ module fade10g_cmd_processor #(
 
   assign hold = state == HOLD || state == CLEAR;
   always_comb begin
-    response = {command_head, from_user ? user_response : {62'd0, status}};
+    response = {
+      command_head, from_user ? user_response : {32'd0, tells_permit ? permit : 30'd0, status}
+    };
   end
   // What the FEB is: format of this word, log2 of its window, state, numbers of the last command and transmission, RESETs.
   localparam logic [7:0] ABLE = fade10g_pkg::IDENTITY_BLOCK_ACKS | fade10g_pkg::IDENTITY_RESETS
@@ -247,15 +268,18 @@ module fade10g_cmd_processor #(
         waiting <= !is_start && !is_stop;
         response_valid <= is_start || is_stop;
         status <= 2'(fade10g_pkg::STATUS_DONE);
+        tells_permit <= is_start && !session && !permitted;
         if (is_start) begin
-          session <= 1'b1;
-          if (!session) begin
+          if (!session && permitted) begin
+            session <= 1'b1;
             state <= STARTING;
+            same_number <= transmission == command_head[15:0];
             transmission <= command_head[15:0];
             asks_checksum <= (command_argument & fade10g_pkg::START_CHECKSUM) != '0;
           end
           if (stop) status <= 2'(fade10g_pkg::STATUS_STOPPING);
           else if (session) status <= 2'(fade10g_pkg::STATUS_RUNNING);
+          else if (!permitted) status <= 2'(fade10g_pkg::STATUS_PERMIT);
         end
         if (is_stop) stop <= session;
       end
@@ -302,6 +326,6 @@ module fade10g_cmd_processor #(
   end
 
   logic unused;
-  assign unused = &{1'b0, first, fields, record};
+  assign unused = &{1'b0, first, fields, record, has_permit};
 endmodule
 `default_nettype wire

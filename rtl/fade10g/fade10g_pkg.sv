@@ -31,6 +31,8 @@ package fade10g_pkg;
   localparam logic [7:0] IDENTITY_SAME_WORDS = 8'd64;  // flag: a packet that it sends again has the same words
   localparam logic [7:0] IDENTITY_CHECKSUM = 8'd32;  // flag: the last packet has a CRC, if START asks for it
   localparam logic [31:0] START_CHECKSUM = 32'd1;  // in the argument of START: that is asked for
+  localparam logic [31:0] START_PERMIT = 32'd2;  // in it: obeyed only with the permit, which is above
+  localparam int PERMIT_SHIFT = 2;  // of the permit, in the argument and in the answer
   localparam logic [15:0] CHECKSUM_MARK = 16'hC4EC;  // above the number of valid words: the CRC is above this
 
   // The third word of a frame from the computer.
@@ -53,10 +55,11 @@ package fade10g_pkg;
   // Of a data frame: preamble, header, data, frame check sequence, gap.
   localparam int DATA_WIRE_BYTES = 8 + 40 + 8 * PACKET_WORDS + 4 + 12;
 
-  // Answer to START or STOP: done, or nothing done because a transmission still runs or ends.
+  // Answer to START or STOP: done, or nothing done because a transmission still runs or ends, or without the permit.
   localparam logic [63:0] STATUS_DONE = 64'd0;
   localparam logic [63:0] STATUS_STOPPING = 64'd1;
   localparam logic [63:0] STATUS_RUNNING = 64'd2;
+  localparam logic [63:0] STATUS_PERMIT = 64'd3;  // the permit is above it
 endpackage
 /* verilator lint_on UNUSEDPARAM */
 `default_nettype wire

@@ -50,7 +50,7 @@ def test_constants_agree():
     for name in ["ETHERTYPE", "VERSION", "FILLER", "TYPE_DATA", "TYPE_LAST", "TYPE_RESPONSE", "CMD_START", "CMD_STOP",
                  "ACK", "NACK", "CMD_RESET", "CMD_IDENTIFY", "CMD_RESET_BY", "CMD_USER_FIRST", "BLOCK_MARK",
                  "IDENTITY_BLOCK_ACKS", "IDENTITY_CSN", "IDENTITY_RESETS", "IDENTITY_CHECKSUM", "IDENTITY_SAME_WORDS", "START_CHECKSUM",
-                 "CHECKSUM_MARK"]:  # fmt: skip
+                 "START_PERMIT", "PERMIT_SHIFT", "STATUS_PERMIT", "CHECKSUM_MARK"]:  # fmt: skip
         assert found[name] == C[name], name
     assert found["PACKET_WORDS"] * 8 == C["PACKET_BYTES"]
 

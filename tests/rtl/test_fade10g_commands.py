@@ -205,7 +205,7 @@ async def fade10g_cmd_processor_start_asks_for_the_crc(dut):
     c = Commands(dut)
     await c.run()
     asked = lambda: int(dut.with_checksum.value)
-    for csn, argument in enumerate([0, 1, 0xFFFFFFFE, 0xFFFFFFFF, 0]):
+    for csn, argument in enumerate([0, 1, 0xFFFFFFFC, 0xFFFFFFFD, 0]):
         await c.send(C["CMD_START"], 10 * csn, argument)
         expected = argument & C["START_CHECKSUM"] & has_checksum(dut)
         assert int(dut.session.value) == 1 and asked() == expected, hex(argument)
@@ -219,7 +219,8 @@ async def fade10g_cmd_processor_start_asks_for_the_crc(dut):
 
 @cocotb.test()
 async def fade10g_cmd_processor_tells_who_has_sent_reset(dut):
-    """Of the RESETs since START, in a transmission or not: their number, 255 at most, and the sender of the last one."""
+    """Of the RESETs since START, in a transmission or not: their number, 255 at most, and the sender of the last one. START of
+    the same number again does not hide them."""
     c = Commands(dut)
     await c.run()
     random = rng("resets")
@@ -254,7 +255,64 @@ async def fade10g_cmd_processor_tells_who_has_sent_reset(dut):
         await ClockCycles(dut.clk, 100)
         assert int(dut.session.value) == 0
         assert await told(3) == (number, min(count, 255), source)
+        await c.send(C["CMD_START"], number)
+        assert int(dut.session.value) == 1 and await told(4) == (number, min(count, 255), source), "it begins anew"
+        source = random.getrandbits(48)
+        await c.send(C["CMD_RESET"], source=source)
+        await ClockCycles(dut.clk, 100)
+        assert await told(5) == (number, min(count + 1, 255), source)
     assert c.pulses.count["event_busy"] == c.pulses.count["event_wrong_source"] == 0
+
+
+@cocotb.test()
+async def fade10g_cmd_processor_obeys_start_with_its_permit_once(dut):
+    """STARTs in any order and again, from two computers, between RESETs, ends and losses of power."""
+    random = rng("permits")
+    c = Commands(dut)
+    await c.run()
+    starts, permits, valid, obeyed, csn = [], [0], 0, 0, 0
+    for _ in range(400):
+        what = random.randrange(10)
+        running = int(dut.session.value)
+        if what == 0:
+            await c.send(C["CMD_RESET"], source=random.choice([PC, PC + 1]))
+            valid = 0
+        elif what == 1 and random.random() < 0.3:
+            dut.rst.value = 1
+            await ClockCycles(dut.clk, 3)
+            dut.rst.value = 0
+            await ClockCycles(dut.clk, random.randrange(1, 50))
+            valid = 0
+        elif what == 2 and running:
+            dut.finished.value = 1
+            await ClockCycles(dut.clk, 3)
+            dut.finished.value = 0
+            await ClockCycles(dut.clk, 60)
+            assert int(dut.session.value) == 0
+        else:
+            if what > 6 or not starts:
+                csn += random.randrange(1, 3)
+                permit = random.choice([valid, valid, valid ^ 1 << random.randrange(30), random.choice(permits)])
+                starts.append([csn, permit, random.choice([PC, PC, PC + 1])])
+            number, permit, source = starts[-1] if random.random() < 0.6 else random.choice(starts)
+            await c.send(C["CMD_START"], number, permit << C["PERMIT_SHIFT"] | C["START_PERMIT"], source)
+            answer = await c.response()
+            if not running and int(dut.session.value):
+                assert permit == valid != 0, "not the permit of this moment"
+                assert answer == (C["CMD_START"], number, 0)
+                valid, obeyed = 0, obeyed + 1
+            elif not running:
+                assert answer[:2] == (C["CMD_START"], number)
+                # Of the computer that it has heard last, the answer to the last command is told again.
+                if answer[2]:
+                    given, status = divmod(answer[2], 1 << C["PERMIT_SHIFT"])
+                    assert status == C["STATUS_PERMIT"] and given != 0 and given < 1 << 30
+                    assert valid in (0, given), "it stays until it is used up"
+                    valid = given
+                    permits.append(given)
+            elif answer:
+                assert answer[2] in (0, 2), "one runs"
+    assert obeyed > 20 and len(set(permits)) > 20
 
 
 @cocotb.test()

@@ -44,7 +44,7 @@ def test_constants_agree():
     found = package_constants("fade1/fade1_pkg.sv")
     for name in ["ETHERTYPE", "FILLER", "TYPE_START", "TYPE_STOP", "TYPE_ACK", "TYPE_RESET", "TYPE_DATA", "TYPE_STATE",
                  "STATE_NONE", "STATE_RUNNING", "STATE_STOPPING", "STATE_ENDED", "STATE_RESET", "STATE_RESETS", "STATE_FRAME_LEN",
-                 "SET_PACKETS", "RETRY_BITS", "RETRY_FADELINK", "BLOCK_MARK", "CHECKSUM_MARK"]:  # fmt: skip
+                 "SET_PACKETS", "RETRY_BITS", "RETRY_FADELINK", "BLOCK_MARK", "CHECKSUM_MARK", "PERMIT_MARK"]:  # fmt: skip
         assert found[name] == C1[name], name
     assert found["PACKET_WORDS"] * 8 == C1["PACKET_BYTES"]
 
@@ -108,7 +108,7 @@ async def until(dut, name):
 
 async def sender(dut):
     for name in ["next_valid", "hold", "delay", "pausing", "last_words", "next_last", "next_packet", "next_set",
-                 "answer", "answer_state", "answer_resets", "memory_read_data", "words_crc"]:  # fmt: skip
+                 "answer", "answer_state", "answer_resets", "answer_permit", "memory_read_data", "words_crc"]:  # fmt: skip
         getattr(dut, name).value = 0
     dut.mac_address.value, dut.peer_address.value = MAC, PC
     await start(dut, TX, ["rst"])
@@ -132,6 +132,7 @@ async def fade1_eth_tx_tells_its_state_between_packets(dut):
         dut.answer_state.value = fields["state"] << 48 | fields["transmission"] << 32 | fields["packets"]
         resets = fields["resets"]
         dut.answer_resets.value = resets["count"] << 48 | int((resets["by"] or "0").replace(":", ""), 16)
+        dut.answer_permit.value = fields["permit"]
         told = fields["checksum"] or {"last_words": random.getrandbits(7), "crc": random.getrandbits(32)}
         dut.last_words.value, dut.words_crc.value = told["last_words"], told["crc"]
         dut.hold.value = dut.answer.value = dut.pausing.value = 1
@@ -141,7 +142,7 @@ async def fade1_eth_tx_tells_its_state_between_packets(dut):
         await until(dut, "answer_take")
         dut.answer.value = 0
         dut.answer_state.value, dut.answer_resets.value = 2**64 - 1, 2**56 - 1  # they were used: they may change now
-        dut.words_crc.value = 2**32 - 1
+        dut.words_crc.value, dut.answer_permit.value = 2**32 - 1, 2**30 - 1
         expected.append((bytes.fromhex(vector["hex"]), False))
         assert await monitor.wait(len(expected)) == expected
         # A packet, while the next state waits.
@@ -255,10 +256,11 @@ class Commands:
             await RisingEdge(self.dut.clk)
             self.dut.writer_active.value = history[4]
 
-    async def send(self, kind, source=PC, settle=40, number=0):
-        """Gives a record; True if it reached the descriptor manager. number: of the transmission, in a START."""
+    async def send(self, kind, source=PC, settle=40, number=0, permit=None):
+        """Gives a record; True if it reached the descriptor manager. number: of the transmission, in a START, and the permit that it shows."""
         before = self.acks.count["ack_valid"]
-        self.records.queue.append((source_word(source, kind), number << 48 | 5 << 42))
+        shown = 5 << 42 if permit is None else C1["PERMIT_MARK"] << 32 | permit
+        self.records.queue.append((source_word(source, kind), number << 48 | shown))
         await self.records.drain()
         await ClockCycles(self.dut.clk, settle)
         return self.acks.count["ack_valid"] == before + 1
@@ -273,6 +275,7 @@ class Commands:
         state = int(self.dut.answer_state.value)
         told = int(self.dut.peer_address.value), state >> 48, state >> 32 & 0xFFFF, state & 0xFFFFFFFF
         self.resets = divmod(int(self.dut.answer_resets.value), 1 << 48)
+        self.permit = int(self.dut.answer_permit.value)
         self.dut.answer_take.value = 1
         await ClockCycles(self.dut.clk, 1)
         self.dut.answer_take.value = 0
@@ -347,3 +350,59 @@ async def fade1_cmd_processor_obeys_the_starter_and_every_reset(dut):
     await c.records.drain(300 * 100)
     await c.send(C1["TYPE_STOP"])
     assert await c.answer() == (PC, C1["STATE_RESET"], 7, 0) and c.resets == (255, 299)
+    await c.send(C1["TYPE_START"], number=7)
+    assert await c.answer() == (PC, C1["STATE_RUNNING"], 7, 0) and c.resets == (255, 299), "it begins anew"
+    await c.send(C1["TYPE_RESET"])
+    await c.send(C1["TYPE_START"], number=8)
+    assert await c.answer() == (PC, C1["STATE_RUNNING"], 8, 0) and c.resets == (0, 0)
+
+
+@cocotb.test()
+async def fade1_cmd_processor_obeys_start_with_its_permit_once(dut):
+    """STARTs in any order and again, from two computers, between RESETs, ends and losses of power."""
+    random = rng("permits 1")
+    c = Commands(dut)
+    await c.run()
+    starts, permits, valid, obeyed = [], [0], 0, 0
+    for number in range(400):
+        what = random.randrange(10)
+        running = int(dut.session.value)
+        if what == 0:
+            await c.send(C1["TYPE_RESET"], source=random.choice([PC, PC + 1]))
+            valid = 0
+        elif what == 1 and random.random() < 0.3:
+            dut.rst.value = 1
+            await ClockCycles(dut.clk, 3)
+            dut.rst.value = 0
+            await ClockCycles(dut.clk, random.randrange(1, 50))
+            valid = 0
+        elif what == 2 and running:
+            dut.finished.value = 1
+            await ClockCycles(dut.clk, 3)
+            dut.finished.value = 0
+            await ClockCycles(dut.clk, 40)
+            assert int(dut.session.value) == 0
+        else:
+            if what > 6 or not starts:
+                permit = random.choice([valid, valid, valid ^ 1 << random.randrange(30), random.choice(permits)])
+                starts.append((number, permit, random.choice([PC, PC, PC + 1])))
+            start_ = number, permit, source = starts[-1] if random.random() < 0.6 else random.choice(starts)
+            if running and int(dut.peer_address.value) != source:
+                continue
+            await c.send(C1["TYPE_START"], source, number=number, permit=permit)
+            told = await c.answer()
+            if running:
+                assert int(dut.session.value) == 1 and c.permit == 0
+            elif int(dut.session.value):
+                assert permit == valid != 0, "not the permit of this moment"
+                assert told == (source, C1["STATE_RUNNING"], number, 0) and c.permit == 0
+                valid, obeyed = 0, obeyed + 1
+            else:
+                assert told[0] == source and 0 < c.permit < 1 << 30 and start_ in starts
+                assert valid in (0, c.permit), "it stays until it is used up"
+                valid = c.permit
+                permits.append(valid)
+    assert obeyed > 20 and len(set(permits)) > 20
+    await c.send(C1["TYPE_RESET"])
+    await c.send(C1["TYPE_START"], number=9)
+    assert c.state() == (1, 0), "without the mark it is obeyed"

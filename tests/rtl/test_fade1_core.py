@@ -58,8 +58,8 @@ def test_the_state_is_told(words):
             board.send(frame)
         while not board.states and (packet := board.receive(1000 * US)):
             board.take(packet)
-        at, *state, resets, by, checksum = board.states.pop()
-        assert resets == 0 and not any(by)
+        at, *state, resets, by, checksum, permit = board.states.pop()
+        assert resets == permit == 0 and not any(by)
         crc = zlib.crc32(b"".join(i.to_bytes(8, "little") for i in range(words)))
         assert checksum == ((words % 128, crc) if state[0] == C1["STATE_ENDED"] else None)
         return state
@@ -85,13 +85,13 @@ def test_who_has_sent_reset_is_told():
     board.send(request(C1["TYPE_RESET"]))
     board.start(0xFFFF)
     board.run(3)
-    assert board.states.pop()[1:] == (C1["STATE_RUNNING"], 0xFFFF, 0, 0, bytes(6), None)
+    assert board.states.pop()[1:] == (C1["STATE_RUNNING"], 0xFFFF, 0, 0, bytes(6), None, 0)
     for count, source in enumerate((OTHER, PC), 1):
         board.send(request(C1["TYPE_RESET"], src=source))
         board.send(identify(C["CMD_IDENTIFY"]))
         while not board.states:
             board.receive(100 * US)
-        _, state, transmission, _, *resets, checksum = board.states.pop()
+        _, state, transmission, _, *resets, checksum, _ = board.states.pop()
         assert checksum is None, "it did not end by STOP"
         assert [state, transmission, *resets] == [C1["STATE_RESET"], 0xFFFF, count, source]
 

@@ -113,6 +113,38 @@ def test_the_proof_can_fail(name):
     assert not prove(broken.relative_to(TOP), "fade1" if manager == MANAGER1 else "fade10g", BREAK_STEPS, **offered)
 
 
+PERMIT = "rtl/fade/fade_permit.sv"
+PERMIT_BREAKS = {
+    "used up by nothing": ("    if (used) valid <= 1'b0;\n", ""),
+    "runs on": ("if (!valid && !asked) permit", "if (!asked) permit"),
+    "half of it is compared": ("fits = valid && &same", "fits = valid && same[0]"),
+    "fits without one": ("fits = valid && &same", "fits = &same"),
+}
+
+
+def prove_permit(source=PERMIT):
+    proof = "tests/rtl/formal/permit_proof.sv"
+    return run("; ".join([
+        f"read_verilog -sv -formal {source} {proof}", "prep -flatten -top permit_proof", "chformal -lower", "setundef -undriven -anyseq",
+        "sat -enable_undef -verify -prove-asserts -set-init-def -set-def-inputs -seq 12 permit_proof",
+    ]))  # fmt: skip
+
+
+def test_a_permit_is_used_once():
+    assert prove_permit()
+
+
+@pytest.mark.parametrize("name", PERMIT_BREAKS)
+def test_the_proof_of_the_permit_can_fail(name):
+    old, new = PERMIT_BREAKS[name]
+    good = (TOP / PERMIT).read_text()
+    assert good.count(old) == 1, "the line is still there"
+    broken = TOP / "build" / f"broken_permit_{name.replace(' ', '_')}.sv"
+    broken.parent.mkdir(exist_ok=True)
+    broken.write_text(good.replace(old, new))
+    assert not prove_permit(broken.relative_to(TOP))
+
+
 # What an event reads is free: the state of the streams, what a look finds, what a segment means, which timers ran out, which
 # holes there are.
 FREE = ["tcp_look", "tcp_segment", "tcp_places", "tcp_fields", "tcp_timer", "tcp_gate", "tcp_sack"]

@@ -6,7 +6,7 @@ from support.block import C1
 from support.board import FEB, PC, US, Board, with_block, with_fcs
 
 Packet = namedtuple("Packet", "at set packet retry delay words")
-State = namedtuple("State", "at state transmission packets resets by checksum")
+State = namedtuple("State", "at state transmission packets resets by checksum permit")
 SETS = 2**16
 
 
@@ -25,13 +25,14 @@ def parse(frame, at):
     frame = frame[:-4]
     assert frame[6:12] == FEB
     if frame[12:16] == b"\xfa\xde" + C1["TYPE_STATE"].to_bytes(2, "big"):
-        assert len(frame) == C1["STATE_FRAME_LEN"] and frame[40:] == b"\xa5" * (len(frame) - 40)
+        assert len(frame) == C1["STATE_FRAME_LEN"] and frame[48:] == b"\xa5" * (len(frame) - 48)
         assert frame[24] == C1["STATE_RESETS"]
         number = lambda a, b: int.from_bytes(frame[a:b], "big")
         # Words of the last packet, and CRC.
         checksum = (number(34, 36), number(36, 40)) if number(32, 34) == C1["CHECKSUM_MARK"] else None
         assert checksum or frame[32:40] == b"\xa5" * 8
-        return State(at, number(16, 18), number(18, 20), number(20, 24), number(25, 26), frame[26:32], checksum)
+        assert number(40, 44) == C1["PERMIT_MARK"] << 16
+        return State(at, number(16, 18), number(18, 20), number(20, 24), number(25, 26), frame[26:32], checksum, number(44, 48))
     assert len(frame) == C1["DATA_FRAME_LEN"] and frame[:6] == PC
     assert frame[12:16] == b"\xfa\xde\xa5\xa5"
     set_, number = int.from_bytes(frame[16:18], "big"), int.from_bytes(frame[18:20], "big")
@@ -58,9 +59,13 @@ class Fade1(Board):
         self.next, self.ahead, self.words, self.log, self.tail = 0, {}, [], [], []
         self.states = []
 
-    def start(self, transmission=1):
+    def start(self, transmission=1, permit=None):
+        """permit: with which alone it is to be obeyed."""
         frame = request(C1["TYPE_START"])
-        self.send(frame[:16] + transmission.to_bytes(2, "big") + frame[18:])
+        fields = transmission.to_bytes(2, "big")
+        if permit is not None:
+            fields += C1["PERMIT_MARK"].to_bytes(2, "big") + permit.to_bytes(4, "big")
+        self.send(frame[:16] + fields + frame[16 + len(fields) :])
 
     def receive(self, timeout):
         """The next packet, as Board.receive; states that come before it are kept."""

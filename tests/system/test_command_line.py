@@ -216,6 +216,10 @@ def test_dissect_shared_vectors(tmp_path):
     assert theirs == expected and len(told) == 8
     theirs = [{"transmission": int(row[-5]), "address": row[-1] if row[-1] != "00:00:00:00:00:00" else None} for row in rows if row[-1]]
     assert theirs == senders and len(senders) == 2
+    status, out, err = run("tshark", "-X", f"lua_script:{TOP}/tools/wireshark/fade.lua", "-r", capture, "-T", "fields", "-e", "fade.permit")
+    permits = [int(line, 0) for line in out.splitlines() if line]
+    assert permits == [0, 0x2ABCDEF1, 0x3FFFFFFF, 0x2ABCDEF1], err
+    assert [frame["fields"]["response"]["permit"] for frame in ours if "permit" in (frame["fields"].get("response") or {})] == [0x2ABCDEF1]
 
 
 def test_dissect_shared_vectors_of_fade_v1(tmp_path):
@@ -254,6 +258,9 @@ def test_dissect_shared_vectors_of_fade_v1(tmp_path):
     checksums = [fields.get("checksum") for fields in expected]
     rows = [[int(field, 0) if field else None for field in line.split("\t")] for line in out.split("\n")[:-1]]
     assert rows == [[c["last_words"], c["crc"]] if c else [None, None] for c in checksums] and any(checksums), err
+    status, out, err = run("tshark", "-X", f"lua_script:{TOP}/tools/wireshark/fade.lua", "-r", capture, "-T", "fields", "-e", "fade.permit")
+    permits = [fields.get("permit") for fields in expected]
+    assert [int(line, 0) if line else None for line in out.split("\n")[:-1]] == permits and any(permits), err
 
 
 def test_the_crc_of_a_last_packet_is_read(tmp_path):

@@ -15,7 +15,7 @@ from support.faults.site import clock_file, environment, step
 from support.lab import fade
 from support.netns import BOARD, FEBS, add_address, report, wait_for
 from support.paths import FADELINK, SEED
-from support.relay import Relayed
+from support.relay import Obeyed, Relayed
 
 
 class Calls:
@@ -292,8 +292,25 @@ def test_a_board_that_is_switched_on_later_is_waited_for(lab, protocol):
 
 
 @pytest.mark.parametrize("protocol", ["fade10g", "fade1"])
+def test_a_board_that_is_not_heard_is_begun_once(tmp_path, protocol):
+    """All that it sends is lost for some seconds, from the START that it has obeyed: what it has taken meanwhile is of the run."""
+    with contextlib.closing(Relayed(tmp_path)) as bench:
+        record = bench.tmp / "record"
+        bench.sim("--protocol", protocol, "--gap", 2000, "--random", "--record", record)
+        obeyed = Obeyed(bench)
+        receive = bench.receive("--wait", 200, "--out", bench.tmp / "a.dat")
+        taken = bench.tmp / "record.1.1"
+        wait_for(lambda: taken.exists() and taken.stat().st_size > 8192 and len(obeyed.starts) > 2)
+        obeyed.until()
+        wait_for(lambda: (bench.tmp / "a.dat").exists() and (bench.tmp / "a.dat").stat().st_size > 0)
+        receive.signal(signal.SIGINT)
+        status, found = report(receive.finish())
+        assert status == 0 and (bench.tmp / "a.dat").read_bytes().startswith(taken.read_bytes()), found
+
+
+@pytest.mark.parametrize("protocol", ["fade10g", "fade1"])
 def test_a_board_that_is_waited_for_is_begun_once(tmp_path, protocol):
-    """All that it answers is lost for some seconds. It has obeyed: what it has taken meanwhile is of the run."""
+    """All that it answers is lost for some seconds, so it is not begun before."""
     with contextlib.closing(Relayed(tmp_path)) as bench:
         record = bench.tmp / "record"
         bench.sim("--protocol", protocol, "--gap", 2000, "--random", "--record", record)
@@ -301,7 +318,7 @@ def test_a_board_that_is_waited_for_is_begun_once(tmp_path, protocol):
         receive = bench.receive("--wait", 200, "--out", bench.tmp / "a.dat")
         wait_for(lambda: "asked again" in receive.popen.stderr.readline())
         taken = bench.tmp / "record.1.1"
-        wait_for(lambda: taken.exists() and taken.stat().st_size > 8192)
+        assert not taken.exists()
         bench.is_deaf = False
         wait_for(lambda: (bench.tmp / "a.dat").exists() and (bench.tmp / "a.dat").stat().st_size > 0)
         receive.signal(signal.SIGINT)

@@ -6,7 +6,8 @@ local fade = Proto("fade", "FADE")
 local VERSION = 0x0100
 local DATA, LAST, RESPONSE = 0xA5A5, 0xA5A6, 0xA55A
 local ACK, NACK, IDENTIFY, RESET_BY, BLOCK_MARK = 0x0003, 0x0004, 0x0006, 0x0007, 0xB10C
-local CHECKSUM_MARK = 0xC4EC
+local CHECKSUM_MARK, PERMIT_MARK = 0xC4EC, 0x9E12
+local START = 0x0001
 local DATA_LEN, DATA_HEADER, PACKET = 8218, 26, 8192 -- behind the Ethernet header
 local LAST_WORDS_MAX = UInt64(1023)
 
@@ -51,6 +52,7 @@ local f = {
   reset_by = ProtoField.ether("fade.reset_by", "Sender of the last RESET"),
   data = ProtoField.bytes("fade.data", "Data"),
   crc = ProtoField.uint32("fade.crc", "CRC of all words", base.HEX),
+  permit = ProtoField.uint32("fade.permit", "Permit to begin", base.HEX),
   last_words = ProtoField.uint16("fade.last_words", "Words of the last packet"),
   valid_words = ProtoField.uint64("fade.valid_words", "Valid words"),
   set = ProtoField.uint16("fade.set", "Set"),
@@ -81,6 +83,8 @@ local function response(buffer, tree)
     value:add(f.last_csn, buffer(7, 2))
     value:add(f.transmission, buffer(9, 2))
     if math.floor(buffer(6, 1):uint() / 16) % 2 == 1 then value:add(f.resets, buffer(11, 1)) end
+  elseif code == START and buffer(4, 4):uint() == 0 and buffer(8, 4):uint() % 4 == 3 then
+    value:add(f.permit, buffer(8, 4), math.floor(buffer(8, 4):uint() / 4))
   elseif code == RESET_BY then
     value:add(f.transmission, buffer(4, 2))
     value:add(f.reset_by, buffer(6, 6))
@@ -133,6 +137,10 @@ function fade.dissector(buffer, pinfo, tree)
     if kind == V1_START and buffer:len() >= 4 then
       root:add(f.transmission, buffer(2, 2))
       info = string.format("%s transmission %d", info, buffer(2, 2):uint())
+      if buffer:len() >= 10 and buffer(4, 2):uint() == PERMIT_MARK then
+        root:add(f.permit, buffer(6, 4))
+        info = string.format("%s, permit 0x%08x", info, buffer(6, 4):uint())
+      end
     end
     if kind == V1_STATE then
       if not need(10, "number of packets") then return end
@@ -151,6 +159,10 @@ function fade.dissector(buffer, pinfo, tree)
         root:add(f.last_words, buffer(20, 2))
         root:add(f.crc, buffer(22, 4))
         info = string.format("%s, CRC 0x%08x", info, buffer(22, 4):uint())
+      end
+      if buffer:len() >= 34 and buffer(26, 2):uint() == PERMIT_MARK then
+        root:add(f.permit, buffer(30, 4))
+        info = string.format("%s, permit 0x%08x", info, buffer(30, 4):uint())
       end
     end
     pinfo.cols.info = info
@@ -217,6 +229,9 @@ function fade.dissector(buffer, pinfo, tree)
     if not need(10, "argument") then return end
     root:add(f.csn, buffer(4, 2))
     root:add(f.argument, buffer(6, 4))
+    -- Bit 1 says that the permit is above.
+    local argument = buffer(6, 4):uint()
+    if kind == START and math.floor(argument / 2) % 2 == 1 then root:add(f.permit, buffer(6, 4), math.floor(argument / 4)) end
     info = string.format("%s 0x%04x, csn %d, argument 0x%08x", name, kind, buffer(4, 2):uint(), buffer(6, 4):uint())
   end
   pinfo.cols.info = info

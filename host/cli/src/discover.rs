@@ -155,7 +155,7 @@ impl Found {
 
 /// The answer to IDENTIFY of FADE v1.
 pub fn fade1_json(state: fade1::State) -> Value {
-    let fade1::State { phase, transmission, packets, resets, checksum } = state;
+    let fade1::State { phase, transmission, packets, resets, checksum, permit: _ } = state;
     let crc = checksum.map(|sum| json!({ "crc": sum.crc, "last_words": sum.last_words }));
     json!({ "state": phase.name(), "transmission": transmission, "packets": packets, "resets": resets_json(resets),
             "checksum": crc })

@@ -11,7 +11,7 @@ use anyhow::Context;
 use fadelink_wire::ethernet::Header;
 use fadelink_wire::fade1;
 use fadelink_wire::fade10g::{self, Data, Error, FebFrame, Identity, Request, ResetBy, Response};
-use fadelink_wire::{Protocol, Resets};
+use fadelink_wire::{Permit, Protocol, Resets};
 use pcap_file::pcap::PcapReader;
 use pcap_file::pcapng::{Block, PcapNgReader};
 use serde_json::{json, Value};
@@ -72,12 +72,27 @@ fn resets_words(resets: Option<Resets>) -> String {
     format!(", {count} RESETs{}", by.map_or(String::new(), |by| format!(", the last from {by}")))
 }
 
+fn permit_words(permit: Option<Permit>) -> String {
+    permit.map_or(String::new(), |permit| match permit.bits() {
+        0 => ", no permit".into(),
+        bits => format!(", permit {bits:#010x}"),
+    })
+}
+
+/// The permit that the answer to START gives.
+fn permit(response: Response) -> Option<Permit> {
+    Permit::from_answer(response.value).filter(|_| response.code == fade10g::CMD_START)
+}
+
 fn response_json(response: Option<Response>) -> Value {
     let Some(response) = response else { return Value::Null };
     let Response { code, csn, value } = response;
     let mut json = json!({ "code": code, "csn": csn, "value": number::json(value) });
     if let Some(identity) = identity(response) {
         json["identity"] = identity_json(identity);
+    }
+    if let Some(permit) = permit(response) {
+        json["permit"] = json!(permit.bits());
     }
     if let Some(ResetBy { transmission, by }) = reset_by(response) {
         json["reset_by"] = json!({ "transmission": transmission, "address": by.map(|by| by.to_string()) });
@@ -87,7 +102,7 @@ fn response_json(response: Option<Response>) -> Value {
 
 fn response_words(response: Response) -> String {
     let Response { code, csn, value } = response;
-    let mut words = format!(", response to {code:#06x} csn {csn}: {value:#x}");
+    let mut words = format!(", response to {code:#06x} csn {csn}: {value:#x}") + &permit_words(permit(response));
     if let Some(Identity { window, running, stopping, block_acks, csn, transmission, resets, checksum, same_words }) =
         identity(response)
     {
@@ -148,7 +163,8 @@ fn request(request: &Request) -> (&'static str, Value, String) {
                 fade10g::CMD_RESET_BY => "reset_by",
                 _ => "command",
             };
-            let text = format!("code {code:#06x}, csn {csn}, argument {argument:#x}");
+            let permit = Permit::from_argument(argument).filter(|_| code == fade10g::CMD_START);
+            let text = format!("code {code:#06x}, csn {csn}, argument {argument:#x}{}", permit_words(permit));
             (kind, json!({ "code": code, "csn": csn, "argument": argument }), text)
         }
         Request::Ack { negative, sequence, packet, delay, stored } => {
@@ -170,13 +186,18 @@ fn fade1_frame(frame: &[u8]) -> Result<(&'static str, Value, String), String> {
     let words = |set, packet| format!("set {set}, packet {packet}");
     let parsed = match fade1::parse_feb(frame) {
         Ok((_, fade1::FebFrame::State(state))) => {
-            let fade1::State { phase, transmission, packets, resets, checksum } = state;
+            let fade1::State { phase, transmission, packets, resets, checksum, permit } = state;
             let text = format!("FADE v1, {}, transmission {transmission}, {packets} packets", phase.name());
             let mut fields = fade1_json(state);
             fields["version"] = json!(1);
+            fields["permit"] = json!(permit.map(Permit::bits));
             let crc =
                 checksum.map(|sum| format!(", CRC {:#010x}, {} words in the last packet", sum.crc, sum.last_words));
-            return Ok(("state", fields, text + &resets_words(resets) + &crc.unwrap_or_default()));
+            return Ok((
+                "state",
+                fields,
+                text + &resets_words(resets) + &crc.unwrap_or_default() + &permit_words(permit),
+            ));
         }
         Ok((_, fade1::FebFrame::Data(data))) => {
             let fade1::Data { set, packet, retry, delay, block_acks, same_words, .. } = data;
@@ -191,10 +212,10 @@ fn fade1_frame(frame: &[u8]) -> Result<(&'static str, Value, String), String> {
     let (_, body) = parsed.map_err(|error| error.to_string())?;
     let command = |kind| (kind, json!({ "version": 1 }), "FADE v1".to_owned());
     Ok(match body {
-        fade1::Request::Start { transmission } => (
+        fade1::Request::Start { transmission, permit } => (
             "start",
-            json!({ "version": 1, "transmission": transmission }),
-            format!("FADE v1, transmission {transmission}"),
+            json!({ "version": 1, "transmission": transmission, "permit": permit.map(Permit::bits) }),
+            format!("FADE v1, transmission {transmission}{}", permit_words(permit)),
         ),
         fade1::Request::Stop => command("stop"),
         fade1::Request::Reset => command("reset"),

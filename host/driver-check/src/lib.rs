@@ -55,6 +55,8 @@ pub struct Frame {
     pub resets_told: bool,
     pub resets: u8,
     pub reset_by: [u8; 6],
+    pub permit_told: bool,
+    pub permit: u32,
     pub block_acks: bool,
     pub last: bool,
     pub last_words: u64,
@@ -115,6 +117,8 @@ pub struct Start {
     pub refusals: u32,
     pub has_obeyed: bool,
     pub obeyed: u16,
+    pub permit: u32,
+    pub begun_again: u32,
     pub rounds: u32,
     pub reset_since: u64,
     pub next: u64,
@@ -147,6 +151,9 @@ pub struct DriverFeb {
     pub resets: u8,
     pub reset_by: [u8; 6],
     pub waiting: bool,
+    pub permit: u32,
+    pub permit_due: bool,
+    pub has_shown: bool,
     pub others: u32,
     pub stopping: bool,
     pub stops: u32,
@@ -205,6 +212,7 @@ pub struct Request {
     pub fade1: bool,
     pub code: u16,
     pub csn: u16,
+    pub argument: u32,
 }
 
 /// `struct fade_tick`
@@ -232,7 +240,7 @@ unsafe extern "C" {
     pub fn fade_window_slot(w: *const Window, index: u64) -> u64;
     pub fn fade_window_bytes(w: *const Window) -> u64;
     pub fn fade_window_complete(w: *const Window) -> bool;
-    pub fn fade1_request(out: *mut u8, feb: *const u8, local: *const u8, kind: u16, number: u16);
+    pub fn fade1_request(out: *mut u8, feb: *const u8, local: *const u8, kind: u16, number: u16, permit: u32);
     pub fn fade1_sets_judge(s: *const Sets, set: u16, packet: u32, released: u64, index: *mut u64) -> Verdict;
     pub fn fade1_sets_stored(s: *mut Sets, index: u64) -> bool;
     pub fn fade1_sets_stored_before(s: *const Sets, index: u64) -> u64;

@@ -7,13 +7,26 @@ use fadelink_feb::example::Example;
 use fadelink_feb::{Fade10gFeb, Fade1Feb, Quirk, Quirks, Settings};
 use fadelink_receiver::shared::Phase;
 use fadelink_receiver::FebConfig;
-use fadelink_wire::{fade10g, Firmware, Protocol};
+use fadelink_wire::{fade1, fade10g, Firmware, MacAddr, Protocol};
 use model::{Both, FEB};
 
 enum Board {
     Fade10g(Box<Fade10gFeb<Example>>),
     Fade1(Box<Fade1Feb<Example>>),
 }
+
+impl Board {
+    fn new(protocol: Protocol, settings: Settings) -> Board {
+        match protocol {
+            Protocol::Fade10g => Board::Fade10g(Box::new(Fade10gFeb::new(FEB, settings, Example::default()))),
+            Protocol::Fade1 => Board::Fade1(Box::new(Fade1Feb::new(FEB, settings, Example::default()))),
+        }
+    }
+}
+
+/// RESET of another computer.
+const RESET: fade10g::Request = fade10g::Request::Command { code: fade10g::CMD_RESET, csn: 0, argument: 0 };
+const OTHER: MacAddr = MacAddr([2, 0xfa, 0xde, 0, 0, 0xf1]);
 
 #[test]
 fn boards_of_every_firmware_are_received_alike() {
@@ -29,10 +42,7 @@ fn boards_of_every_firmware_are_received_alike() {
             quirks = more.fold(quirks, Quirks::with);
         }
         let settings = Settings { window: 16, quirks, ..Settings::default() };
-        let mut board = match protocol {
-            Protocol::Fade10g => Board::Fade10g(Box::new(Fade10gFeb::new(FEB, settings, Example::default()))),
-            Protocol::Fade1 => Board::Fade1(Box::new(Fade1Feb::new(FEB, settings, Example::default()))),
-        };
+        let mut board = Board::new(protocol, settings);
         let told = random.bool();
         let config = FebConfig {
             ring_packets: 64,
@@ -65,6 +75,15 @@ fn boards_of_every_firmware_are_received_alike() {
                     }
                 }
                 both.wait(u64::from(random.u8(..4) == 0));
+                // Now and then the board is reset, or loses its power.
+                match random.u16(..4000) {
+                    0 => match &mut board {
+                        Board::Fade10g(feb) => feb.take(&RESET.to_frame(FEB, OTHER), now),
+                        Board::Fade1(feb) => feb.take(&fade1::Request::Reset.to_frame(FEB, OTHER), now),
+                    },
+                    1 => board = Board::new(protocol, settings),
+                    _ => {}
+                }
                 bytes += both.read().len();
                 if round == stop_at && (killed || !both.is_free()) {
                     break;

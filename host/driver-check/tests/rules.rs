@@ -7,8 +7,10 @@ use fadelink_receiver::window::{self, Window};
 use fadelink_vectors::{frame, last_frames, list, vectors};
 use fadelink_wire::ethernet::Header;
 use fadelink_wire::fade10g::{self, Data, Error, FebFrame, Request, DATA_FRAME_LEN, PACKET_BYTES, REQUEST_LEN};
-use fadelink_wire::{fade1, MacAddr, Protocol};
+use fadelink_wire::{fade1, MacAddr, Permit, Protocol};
 
+/// `FADE_HEAD_LEN`
+const HEAD_LEN: usize = 48;
 const PC: MacAddr = MacAddr([2, 0xfa, 0xde, 0, 0, 0xf0]);
 const FEB: MacAddr = MacAddr([2, 0xfa, 0xde, 0, 0, 1]);
 
@@ -25,7 +27,7 @@ fn vector_frames(vectors: &serde_json::Value) -> Vec<Vec<u8>> {
 fn c_parse(frame: &[u8]) -> (c::Kind, c::Frame) {
     let mut out = c::Frame::default();
     // Pieces of their own, so that reading beyond them is found by a memory checker.
-    let head = frame[..frame.len().min(fade10g::DATA_HEADER_LEN)].to_vec();
+    let head = frame[..frame.len().min(HEAD_LEN)].to_vec();
     let final_word = frame.last_chunk::<8>().copied().unwrap_or_default();
     // SAFETY: the pieces that the function names, and a place for the fields.
     let kind = unsafe { c::fade_parse(head.as_ptr(), frame.len(), final_word.as_ptr(), &raw mut out) };
@@ -39,6 +41,7 @@ fn assert_same1(frame: &[u8]) {
         Ok((_, fade1::FebFrame::State(state))) => {
             let ours = (state.phase as u16, state.transmission, state.packets);
             assert_eq!((fields.sequence, fields.number, fields.packet), ours);
+            assert_eq!(fields.permit_told.then_some(fields.permit), state.permit.map(Permit::bits));
             c::Kind::State1
         }
         Ok((_, fade1::FebFrame::Data(data))) => {
@@ -181,11 +184,13 @@ fn requests_are_the_same_bytes() {
         assert_eq!(out, fade1::Request::Ack { set, packet, stored }.to_frame(FEB, PC));
     }
     let number = random.u16(..);
-    let requests = [fade1::Request::Start { transmission: number }, fade1::Request::Stop, fade1::Request::Reset];
+    let permit = Permit::new(random.u32(..));
+    let start = fade1::Request::Start { transmission: number, permit: Some(permit) };
+    let requests = [start, fade1::Request::Stop, fade1::Request::Reset];
     for (request, kind) in requests.into_iter().zip([fade1::TYPE_START, fade1::TYPE_STOP, fade1::TYPE_RESET]) {
         let mut out = [0; REQUEST_LEN];
         // SAFETY: as above.
-        unsafe { c::fade1_request(out.as_mut_ptr(), FEB.0.as_ptr(), PC.0.as_ptr(), kind, number) };
+        unsafe { c::fade1_request(out.as_mut_ptr(), FEB.0.as_ptr(), PC.0.as_ptr(), kind, number, permit.bits()) };
         assert_eq!(out, request.to_frame(FEB, PC));
     }
 }

@@ -26,7 +26,7 @@ fn data_frame(random: &mut fastrand::Rng, number: u32, last: Option<u64>, respon
 fn random_traces_give_the_same_actions() {
     let seed = std::env::var("FADELINK_SEED").ok().and_then(|s| s.parse().ok()).unwrap_or(1);
     let mut random = fastrand::Rng::with_seed(seed);
-    let (mut bytes, mut begun, mut complete, mut resets, mut interrupted) = (0, 0, 0, 0, 0);
+    let (mut bytes, mut begun, mut complete, mut resets, mut interrupted, mut again) = (0, 0, 0, 0, 0, 0);
     for case in 0..90 {
         let window = random.u32(1..=64);
         let ring_packets = u64::from(window.next_power_of_two()) << random.u32(..2);
@@ -54,10 +54,14 @@ fn random_traces_give_the_same_actions() {
             let value = if code == fade10g::CMD_IDENTIFY && random.bool() { identity } else { 0 };
             let mut response = Response { code, csn, value };
             let spoilt = random.u8(..20);
+            let is_start = code == fade10g::CMD_START;
+            let permit = random.u64(1..3) << 2 | fade10g::STATUS_PERMIT;
             match spoilt {
                 0 => response.csn ^= 1,
                 1 => response.code ^= 1,
                 2 | 3 => response.value = random.u64(1..3),
+                9..14 if is_start && pending.start.permit > 0 => response.value = permit,
+                4..9 if is_start => response.value = permit,
                 _ => {}
             }
             let in_order = pending.window.in_order as u32;
@@ -111,9 +115,10 @@ fn random_traces_give_the_same_actions() {
         }
         resets += both.driver.feb.stats.resets;
         interrupted += both.driver.feb.stats.interrupted;
+        again += both.driver.feb.stats.begun_again;
     }
     assert!(
-        bytes > 5_000_000 && begun > 5000 && complete > 100 && resets > 1000 && interrupted > 30,
-        "{bytes} {begun} {complete} {resets} {interrupted}"
+        bytes > 5_000_000 && begun > 5000 && complete > 100 && resets > 1000 && interrupted > 30 && again > 2,
+        "{bytes} {begun} {complete} {resets} {interrupted} {again}"
     );
 }

@@ -5,7 +5,7 @@ mod model;
 
 use fadelink_receiver::FebConfig;
 use fadelink_wire::fade1::{Data, Phase, State, DATA_FRAME_LEN, DATA_HEADER_LEN, RETRY_FADELINK};
-use fadelink_wire::{fade10g, Firmware, MacAddr, Protocol, Resets};
+use fadelink_wire::{fade10g, Firmware, MacAddr, Permit, Protocol, Resets};
 use model::{Both, FEB, PC};
 
 fn data_frame(random: &mut fastrand::Rng, number: u64) -> Vec<u8> {
@@ -26,7 +26,8 @@ fn state_frame(random: &mut fastrand::Rng, phase: Option<Phase>, transmission: u
     let phase = phase.unwrap_or_else(|| *random.choice(&PHASES).unwrap());
     let by = random.bool().then(|| MacAddr([2, 0, 0, 0, 0, random.u8(..)]));
     let resets = random.bool().then(|| Resets { count: random.u8(..), by });
-    State { phase, transmission, packets, resets, checksum: None }.to_frame(PC, FEB).to_vec()
+    let permit = random.bool().then(|| Permit::new(random.u32(..3)));
+    State { phase, transmission, packets, resets, checksum: None, permit }.to_frame(PC, FEB).to_vec()
 }
 
 #[test]
@@ -34,7 +35,7 @@ fn random_traces_give_the_same_actions() {
     let seed = std::env::var("FADELINK_SEED").ok().and_then(|s| s.parse().ok()).unwrap_or(1);
     let mut random = fastrand::Rng::with_seed(seed);
     let mut endings = [0; 7];
-    let (mut bytes, mut complete, mut aborted, mut errors, mut full) = (0, 0, 0, 0, 0);
+    let (mut bytes, mut complete, mut aborted, mut errors, mut full, mut shown, mut again) = (0, 0, 0, 0, 0, 0, 0);
     for case in 0..40 {
         let config = FebConfig {
             ring_packets: 8 << random.u32(..3),
@@ -51,6 +52,14 @@ fn random_traces_give_the_same_actions() {
         }
         both.command(fade10g::CMD_START, 0);
         both.wait(60);
+        // Before any data: permits, used up or not, and STOP.
+        for _ in 0..if random.u8(..3) > 0 { random.usize(2..8) } else { 0 } {
+            let number = both.driver.feb.number.wrapping_add(random.u16(..2));
+            both.frame(&state_frame(&mut random, None, number, 0));
+            both.wait(random.u64(..120));
+        }
+        shown += u32::from(both.driver.feb.has_shown);
+        again += both.driver.feb.stats.begun_again;
         if random.u8(..4) == 0 {
             both.frame(&data_frame(&mut random, 32 * 9));
             both.wait(random.u64(..150));
@@ -117,6 +126,7 @@ fn random_traces_give_the_same_actions() {
         both.wait(60);
         both.frame(&data_frame(&mut random, 0));
     }
+    assert!(shown > 5 && again > 2, "{shown} {again}");
     assert!(bytes > 1_000_000 && errors > 20 && full > 50, "{bytes} {errors} {full}");
     assert!(complete > 10 && aborted > 10 && complete + aborted == 40, "{complete} {aborted}");
     assert!(endings.iter().all(|n| *n > 0), "each way to end was met: {endings:?}");

@@ -6,11 +6,13 @@ use crc32fast::Hasher;
 use fadelink_wire::fade1::{
     self, Data, Phase, Request, State, DATA_FRAME_LEN, DATA_HEADER_LEN, PACKET_BYTES, SET_PACKETS, STATE_FRAME_LEN,
 };
-use fadelink_wire::{fade10g, Checksum, MacAddr, Resets};
+use fadelink_wire::{fade10g, Checksum, MacAddr, Permit, Resets};
 
 use crate::congestion::{follow, Congestion};
-use crate::feb::{Settings, User};
+use crate::feb::User;
+use crate::permits::Permits;
 use crate::quirks::Quirk;
+use crate::settings::Settings;
 use crate::status::Status;
 
 /// Length of one clock cycle of the transmit side, in which delays are told: 125 MHz, as at 1 Gb/s.
@@ -43,6 +45,7 @@ pub struct Fade1Feb<U> {
     peer: Option<MacAddr>,
     /// What it reports on its last transmission; while one runs, `status` tells where it is.
     state: State,
+    permits: Permits,
     /// The answer to who has asked for that.
     answer: Option<[u8; STATE_FRAME_LEN]>,
     /// The answer on its way.
@@ -72,7 +75,7 @@ pub struct Fade1Feb<U> {
 
 /// Of a transmission that has begun now, or of none.
 fn state(phase: Phase, transmission: u16) -> State {
-    State { phase, transmission, packets: 0, resets: Some(Resets::default()), checksum: None }
+    State { phase, transmission, packets: 0, resets: Some(Resets::default()), checksum: None, permit: None }
 }
 
 impl<U: User> Fade1Feb<U> {
@@ -87,6 +90,7 @@ impl<U: User> Fade1Feb<U> {
             status: Status::default(),
             peer: None,
             state: state(Phase::None, 0),
+            permits: Permits::default(),
             answer: None,
             answered: [0; STATE_FRAME_LEN],
             slots: (0..WINDOW).map(|_| slot()).collect(),
@@ -122,6 +126,12 @@ impl<U: User> Fade1Feb<U> {
 
     fn takes_block_acks(&self) -> bool {
         !self.has(Quirk::NoMark) && !self.has(Quirk::NoBlockAcks)
+    }
+
+    /// True if a START that shows this permit is to be obeyed.
+    fn allows(&mut self, permit: Option<Permit>) -> bool {
+        let gives = !self.has(Quirk::NoPermit) && !self.has(Quirk::NoIdentify);
+        self.permits.allow(permit.filter(|_| gives))
     }
 
     /// All that was sent is confirmed after STOP: the board is idle.
@@ -176,6 +186,7 @@ impl<U: User> Fade1Feb<U> {
             Request::Reset => {
                 self.clear(Phase::Reset);
                 self.fresh_source = true;
+                self.permits.use_up();
                 let count = self.state.resets.map_or(0, |resets| resets.count).saturating_add(1);
                 self.state.resets = Some(Resets { count, by: Some(header.src) });
             }
@@ -199,10 +210,15 @@ impl<U: User> Fade1Feb<U> {
                 (self.status.running, self.status.stopping, self.closed) = (true, false, false);
             }
             Request::Start { .. } if self.status.running => self.tell(src),
-            Request::Start { transmission } => {
+            Request::Start { permit, .. } if !self.allows(permit) => self.tell(src),
+            Request::Start { transmission, .. } => {
                 self.clear(Phase::Reset);
+                self.permits.use_up();
                 self.status.running = true;
-                self.state = state(Phase::Running, transmission);
+                // A START that is repeated behind a RESET begins anew under its number: the RESET stays known.
+                let resets = self.state.resets.filter(|_| self.state.transmission == transmission);
+                let begun = state(Phase::Running, transmission);
+                self.state = State { resets: resets.or(begun.resets), ..begun };
                 self.peer = Some(src);
                 self.user.begin();
                 self.tell(src);
@@ -228,7 +244,8 @@ impl<U: User> Fade1Feb<U> {
         };
         let resets = self.state.resets.filter(|_| !self.has(Quirk::NoResetCount));
         let checksum = self.state.checksum.filter(|_| !self.has(Quirk::NoChecksum));
-        let answer = State { phase, resets, checksum, ..self.state }.to_frame(to, self.mac);
+        let permit = Some(self.permits.current()).filter(|_| !self.has(Quirk::NoPermit));
+        let answer = State { phase, resets, checksum, permit, ..self.state }.to_frame(to, self.mac);
         self.answer = (!self.has(Quirk::NoIdentify)).then_some(answer);
     }
 

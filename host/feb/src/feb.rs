@@ -7,10 +7,12 @@ use fadelink_wire::fade10g::{
     self, Data, Identity, Request, ResetBy, Response, DATA_FRAME_LEN, DATA_HEADER_LEN, PACKET_BYTES,
 };
 use fadelink_wire::serial::after16;
-use fadelink_wire::{MacAddr, Resets};
+use fadelink_wire::{MacAddr, Permit, Resets};
 
-use crate::congestion::{follow, Congestion, Rule};
-use crate::quirks::{Quirk, Quirks};
+use crate::congestion::{follow, Congestion};
+use crate::permits::Permits;
+use crate::quirks::Quirk;
+use crate::settings::Settings;
 use crate::status::Status;
 
 /// Length of one clock cycle of the transmit side, in which delays are told: 156.25 MHz, as at 10 Gb/s.
@@ -30,27 +32,6 @@ pub trait User {
     fn fill(&mut self, out: &mut [u8]) -> usize;
     /// Executes a user command, returns its value.
     fn command(&mut self, code: u16, argument: u32, status: &Status) -> u64;
-}
-
-/// Settings of a FEB.
-#[derive(Debug, Clone, Copy)]
-pub struct Settings {
-    /// Packets of the window, a power of two.
-    pub window: u32,
-    /// Number of the first packet of a transmission: 0 but in tests of the wrap.
-    pub first_packet: u32,
-    /// Time from one data frame to the next, at least: the rate of the line.
-    pub pace: Duration,
-    /// How the delay adapts to retransmissions.
-    pub rule: Rule,
-    /// What it does otherwise than Fadelink's cores.
-    pub quirks: Quirks,
-}
-
-impl Default for Settings {
-    fn default() -> Settings {
-        Settings { window: 32, first_packet: 0, pace: Duration::ZERO, rule: Rule::default(), quirks: Quirks::default() }
-    }
 }
 
 /// A place of the window, with its frame ready but for the fields that change.
@@ -75,8 +56,9 @@ pub struct Fade10gFeb<U> {
     stored: Option<(MacAddr, u16, Response)>,
     /// CSN of the START of the transmission, or of the last one.
     transmission: u16,
-    /// Since it began.
+    /// Since the first START of this number.
     resets: Resets,
+    permits: Permits,
     pending: Option<Response>,
     /// Answers to IDENTIFY, each to its asker.
     identities: Vec<(MacAddr, Response)>,
@@ -124,6 +106,7 @@ impl<U: User> Fade10gFeb<U> {
             stored: None,
             transmission: 0,
             resets: Resets::default(),
+            permits: Permits::default(),
             pending: None,
             identities: Vec::new(),
             slots: (0..settings.window).map(|_| slot()).collect(),
@@ -221,6 +204,7 @@ impl<U: User> Fade10gFeb<U> {
             Request::Command { code: fade10g::CMD_RESET, .. } => {
                 self.clear();
                 (self.stored, self.pending, self.fresh_source) = (None, None, true);
+                self.permits.use_up();
                 self.resets = Resets { count: self.resets.count.saturating_add(1), by: Some(header.src) };
             }
             _ if self.has(Quirk::AnyComputer) => {
@@ -254,6 +238,7 @@ impl<U: User> Fade10gFeb<U> {
             self.pending = Some(response);
             return;
         }
+        let shown = Permit::from_argument(argument).filter(|_| !self.has(Quirk::NoPermit));
         let value = match code {
             fade10g::CMD_START if self.has(Quirk::StartContinues) => {
                 if std::mem::take(&mut self.fresh_source) {
@@ -265,10 +250,15 @@ impl<U: User> Fade10gFeb<U> {
             fade10g::CMD_IDENTIFY if self.has(Quirk::NoIdentify) => 0,
             fade10g::CMD_START if self.status.stopping => 1,
             fade10g::CMD_START if self.status.running => 2,
+            fade10g::CMD_START if !self.permits.allow(shown) => self.permits.current().to_answer(),
             fade10g::CMD_START => {
                 self.clear();
+                self.permits.use_up();
                 self.status.running = true;
-                (self.transmission, self.resets) = (csn, Resets::default());
+                // A START that is repeated behind a RESET begins anew under its number: the RESET stays known.
+                if std::mem::replace(&mut self.transmission, csn) != csn {
+                    self.resets = Resets::default();
+                }
                 let asks = argument & fade10g::START_CHECKSUM != 0;
                 self.crc = (asks && self.has_checksum()).then(Hasher::new);
                 self.user.begin();

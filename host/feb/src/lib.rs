@@ -9,14 +9,17 @@ pub mod congestion;
 pub mod example;
 mod fade1;
 mod feb;
+mod permits;
 pub mod quirks;
 pub mod random;
+mod settings;
 mod status;
 mod udp;
 
 pub use congestion::Rule;
 pub use fade1::Fade1Feb;
-pub use feb::{Fade10gFeb, Settings, User};
+pub use feb::{Fade10gFeb, User};
 pub use quirks::{Quirk, Quirks};
+pub use settings::Settings;
 pub use status::Status;
 pub use udp::UdpBoard;

@@ -38,6 +38,8 @@ pub enum Quirk {
     NoMark,
     /// RESETs are not counted, as in Fadelink's first cores: RESET BY is unknown.
     NoResetCount,
+    /// Every START is obeyed without a permit, as in Fadelink's first cores.
+    NoPermit,
     /// No CRC of the words, as in cores without that option.
     NoChecksum,
     /// A packet that is confirmed while it is sent again may end with newer words, as in Fadelink's first cores; it is not offered that it
@@ -51,7 +53,7 @@ use Quirk::*;
 
 impl Quirk {
     /// All of them, with their names.
-    pub const ALL: [(Quirk, &str); 17] = [
+    pub const ALL: [(Quirk, &str); 18] = [
         (BigWords, "big-words"),
         (BigCount, "big-count"),
         (StartContinues, "start-continues"),
@@ -66,6 +68,7 @@ impl Quirk {
         (PartialStays, "partial-stays"),
         (NoMark, "no-mark"),
         (NoResetCount, "no-reset-count"),
+        (NoPermit, "no-permit"),
         (NoChecksum, "no-checksum"),
         (OtherWords, "other-words"),
         (BadMemory, "bad-memory"),

@@ -126,7 +126,7 @@ impl<U: User> UdpBoard<U> {
             udp::REGISTER_PEER_IP if idle => self.peer.set_ip(value.into()),
             udp::REGISTER_PEER_PORT if idle && value <= u16::MAX.into() => self.peer.set_port(value as u16),
             udp::REGISTER_PAYLOAD if idle && is_payload(value) => self.payload = value,
-            udp::REGISTER_CHECKSUM if value <= 1 => self.checksum = value,
+            udp::REGISTER_CHECKSUM => self.checksum = value,
             _ => return false,
         }
         true
@@ -268,6 +268,8 @@ mod tests {
         assert_eq!(client.ask(udp::REGISTER_PAYLOAD, Some(17)), Err(udp::STATUS_ADDRESS));
         assert_eq!(client.ask(udp::REGISTER_PEER_IP, Some((*CLIENT.ip()).into())), Ok(0x0A09_0001));
         assert_eq!(client.ask(udp::REGISTER_PEER_PORT, Some(10000)), Ok(10000));
+        assert_eq!(client.ask(udp::REGISTER_CHECKSUM, Some(0xFEDC_BA98)), Ok(0xFEDC_BA98));
+        assert_eq!(client.ask(udp::REGISTER_CHECKSUM, None), Ok(0xFEDC_BA98), "all bits are kept");
         for run in 0..2 {
             assert_eq!(client.ask(udp::REGISTER_RUN, None), Ok(run));
             // A run that ended with its source leaves the register as it is.

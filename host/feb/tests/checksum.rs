@@ -77,7 +77,7 @@ fn fade10g_tells_it_if_it_is_asked() {
         let mut feb = Fade10gFeb::new(FEB, settings(&[]), Words::new(words));
         let identity = Identity::from_value(command(&mut feb, fade10g::CMD_IDENTIFY, 1, 0)).unwrap();
         assert!(identity.checksum);
-        for argument in [1, 0, u32::MAX] {
+        for argument in [1, 0, !fade10g::START_PERMIT] {
             let (told, all) = fade10g(&mut feb, argument);
             assert_eq!(all, Words::new(words).0);
             assert_eq!(told, (argument & 1 != 0).then(|| crc32fast::hash(&all)), "{words} {argument}");
@@ -110,7 +110,7 @@ fn a_bad_memory_changes_one_bit_behind_it() {
 /// What is told at the end of a transmission of FADE v1, and the bytes of all, filler too.
 fn fade1(quirks: &[Quirk], words: usize) -> (Option<Checksum>, Vec<u8>) {
     let mut feb = Fade1Feb::new(FEB, settings(quirks), Words::new(words));
-    feb.take(&fade1::Request::Start { transmission: 7 }.to_frame(FEB, PC), Duration::ZERO);
+    feb.take(&fade1::Request::Start { transmission: 7, permit: None }.to_frame(FEB, PC), Duration::ZERO);
     let (mut all, mut now) = (Vec::new(), Duration::ZERO);
     for round in 0..100_000u32 {
         now += Duration::from_micros(10);

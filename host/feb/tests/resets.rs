@@ -68,11 +68,43 @@ fn fade1_counts_them() {
             state.resets
         };
         assert_eq!(take(fade1::Request::Reset, PC), None);
-        assert_eq!(take(fade1::Request::Start { transmission: 7 }, PC), Some(Resets::default()));
+        assert_eq!(take(fade1::Request::Start { transmission: 7, permit: None }, PC), Some(Resets::default()));
         for sender in senders {
             assert_eq!(take(fade1::Request::Reset, *sender), None);
         }
         assert_eq!(take(fade1::Request::Stop, PC), Some(expected));
+    }
+}
+
+/// The repetition of a START whose transmission was reset begins a new one, of the same number: the RESET stays known.
+#[test]
+fn start_of_the_same_number_keeps_them() {
+    let once = Resets { count: 1, by: Some(OTHER) };
+    for (number, expected) in [(7, once), (8, Resets::default())] {
+        let mut feb = Fade10gFeb::new(FEB, Settings::default(), Silent);
+        let command = |code, csn| fade10g::Request::Command { code, csn, argument: 0 }.to_frame(FEB, PC);
+        feb.take(&command(fade10g::CMD_START, 7), Duration::ZERO);
+        fade10g(&mut feb, OTHER, fade10g::CMD_RESET);
+        feb.take(&command(fade10g::CMD_START, number), Duration::ZERO);
+        while feb.give(Duration::ZERO).is_some() {}
+        let identity = fade10g(&mut feb, OTHER, fade10g::CMD_IDENTIFY).unwrap();
+        let identity = Identity::from_value(identity.value).unwrap();
+        assert_eq!((identity.running, identity.transmission), (true, number));
+        assert_eq!(identity.resets, Some(expected.count));
+    }
+    for (transmission, expected) in [(7, once), (8, Resets::default())] {
+        let mut feb = Fade1Feb::new(FEB, Settings::default(), Silent);
+        let mut take = |request: fade1::Request, from| {
+            feb.take(&request.to_frame(FEB, from), Duration::ZERO);
+            let (_, fade1::FebFrame::State(state)) = fade1::parse_feb(feb.give(Duration::ZERO)?).unwrap() else {
+                panic!()
+            };
+            Some((state.phase, state.transmission, state.resets))
+        };
+        take(fade1::Request::Start { transmission: 7, permit: None }, PC);
+        assert_eq!(take(fade1::Request::Reset, OTHER), None);
+        let told = take(fade1::Request::Start { transmission, permit: None }, PC);
+        assert_eq!(told, Some((fade1::Phase::Running, transmission, Some(expected))));
     }
 }
 

@@ -49,7 +49,9 @@ impl Model {
                 let start = fade10g::Request::Command { code: fade10g::CMD_START, csn: 1, argument: 0 };
                 feb.take(&start.to_frame(feb.mac(), PC), now);
             }
-            Model::Fade1(feb) => feb.take(&fade1::Request::Start { transmission: 0 }.to_frame(feb.mac(), PC), now),
+            Model::Fade1(feb) => {
+                feb.take(&fade1::Request::Start { transmission: 0, permit: None }.to_frame(feb.mac(), PC), now)
+            }
         }
     }
 

@@ -46,7 +46,8 @@ fn it_is_asked_for_where_the_board_has_it_and_the_words_are_kept() {
     ];
     for (config, has_it, expected) in cases {
         let (mut bench, reader, argument) = started(config, has_it);
-        assert_eq!((argument, reader.told.expected_crc()), (u32::from(expected == Expected::Yes), expected));
+        let asked = argument & fade10g::START_CHECKSUM != 0;
+        assert_eq!((asked, reader.told.expected_crc()), (expected == Expected::Yes, expected));
         bench.stop(feb_mac(1));
         bench.frame(&data(0, 0, None));
         assert_eq!(reader.told.crc(), None);
@@ -84,7 +85,7 @@ fn fade1_tells_it_with_the_end() {
         bench.command(fade10g::CMD_STOP);
         let state = |phase, packets, transmission| {
             let checksum = Some(Checksum { last_words, crc: 9 });
-            let state = fade1::State { phase, transmission, packets, resets: None, checksum };
+            let state = fade1::State { phase, transmission, packets, resets: None, checksum, permit: None };
             state.to_frame(v1::PC, v1::FEB)
         };
         let number = bench.transmission;

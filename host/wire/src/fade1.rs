@@ -6,9 +6,11 @@
 use crate::block;
 use crate::checksum::Checksum;
 use crate::ethernet::{self, Header, MacAddr};
+use crate::permit::Permit;
 use crate::resets::Resets;
 
 pub use crate::fade10g::{BLOCK_MARK, CHECKSUM_MARK, ETHERTYPE, FILLER};
+pub use crate::permit::PERMIT_MARK;
 pub use crate::resets::STATE_RESETS;
 
 /// Type of START, from the PC.
@@ -48,6 +50,10 @@ pub const STATE_FRAME_LEN: usize = 64;
 const STATE_FIELDS_LEN: usize = 24;
 /// The same up to the CRC, which others do not have.
 const STATE_RESETS_LEN: usize = STATE_FIELDS_LEN + Resets::LEN;
+/// The same up to the permit, which earlier boards do not have either.
+const STATE_CHECKSUM_LEN: usize = STATE_RESETS_LEN + Checksum::LEN;
+/// Bytes of START up to the permit.
+const START_FIELDS_LEN: usize = 18;
 /// Bytes of a frame from the PC (64 after the Ethernet header).
 pub const REQUEST_LEN: usize = ethernet::HEADER_LEN + 64;
 
@@ -152,6 +158,8 @@ pub struct State {
     pub resets: Option<Resets>,
     /// The CRC of all words; `None`: the board has none, or the transmission has not ended by STOP.
     pub checksum: Option<Checksum>,
+    /// The permit to begin a transmission, if there is one now; `None`: the board gives none.
+    pub permit: Option<Permit>,
 }
 
 /// What the PC sends.
@@ -161,6 +169,8 @@ pub enum Request {
     Start {
         /// Its number, which the computer chooses. Published programs send filler there.
         transmission: u16,
+        /// The permit with which alone it is to be obeyed; `None`: it is to be obeyed without.
+        permit: Option<Permit>,
     },
     /// Ends it when all that was taken is confirmed.
     Stop,
@@ -243,6 +253,7 @@ pub fn parse_request(frame: &[u8]) -> Result<(Header, Request), Error> {
     let request = match kind {
         TYPE_START => Request::Start {
             transmission: u16_at(frame, 16, "transmission").unwrap_or(u16::from_be_bytes([FILLER; 2])),
+            permit: field(frame, START_FIELDS_LEN, "permit").ok().and_then(Permit::from_start),
         },
         TYPE_STOP => Request::Stop,
         TYPE_RESET => Request::Reset,
@@ -262,8 +273,11 @@ impl Request {
         let mut frame = [FILLER; REQUEST_LEN];
         frame[..14].copy_from_slice(&Header { dst, src, ethertype: ETHERTYPE }.to_bytes());
         let kind = match self {
-            Request::Start { transmission } => {
-                frame[16..18].copy_from_slice(&transmission.to_be_bytes());
+            Request::Start { transmission, permit } => {
+                frame[16..START_FIELDS_LEN].copy_from_slice(&transmission.to_be_bytes());
+                if let Some(permit) = permit {
+                    frame[START_FIELDS_LEN..][..Permit::START_LEN].copy_from_slice(&permit.to_start());
+                }
                 TYPE_START
             }
             Request::Stop => TYPE_STOP,
@@ -309,6 +323,7 @@ impl State {
             packets: u32::from_be_bytes(field(frame, 20, "number of packets")?),
             resets: field(frame, STATE_FIELDS_LEN, "RESETs").ok().and_then(Resets::from_bytes),
             checksum: field(frame, STATE_RESETS_LEN, "CRC").ok().and_then(Checksum::from_bytes),
+            permit: field(frame, STATE_CHECKSUM_LEN, "permit").ok().and_then(Permit::from_state),
         })
     }
 
@@ -324,7 +339,10 @@ impl State {
             frame[STATE_FIELDS_LEN..STATE_RESETS_LEN].copy_from_slice(&resets.to_bytes());
         }
         if let Some(checksum) = self.checksum {
-            frame[STATE_RESETS_LEN..][..Checksum::LEN].copy_from_slice(&checksum.to_bytes());
+            frame[STATE_RESETS_LEN..STATE_CHECKSUM_LEN].copy_from_slice(&checksum.to_bytes());
+        }
+        if let Some(permit) = self.permit {
+            frame[STATE_CHECKSUM_LEN..][..Permit::STATE_LEN].copy_from_slice(&permit.to_state());
         }
         frame
     }

@@ -52,6 +52,12 @@ pub const IDENTITY_CHECKSUM: u8 = 32;
 pub const IDENTITY_SAME_WORDS: u8 = 64;
 /// Bit of the argument of START: the CRC is asked for.
 pub const START_CHECKSUM: u32 = 1;
+/// Bit of the argument of START: it is obeyed only with the permit, which is above it.
+pub const START_PERMIT: u32 = 2;
+/// Bits below the permit, in the argument of START and in the answer.
+pub const PERMIT_SHIFT: u32 = 2;
+/// Answer to START: nothing was done, because this is not the permit; the right one is above it.
+pub const STATUS_PERMIT: u64 = 3;
 /// First code of the user commands.
 pub const CMD_USER_FIRST: u16 = 0x0100;
 

@@ -40,6 +40,8 @@ pub const REGISTER_PEER_PORT: u32 = 0x8000_0003;
 pub const REGISTER_PAYLOAD: u32 = 0x8000_0004;
 /// Register: 1 if the stream's datagrams have checksums.
 pub const REGISTER_CHECKSUM: u32 = 0x8000_0005;
+/// The bit of it that counts. The board keeps the others as they were written, until it loses its power.
+pub const CHECKSUM_BIT: u32 = 1;
 /// Register: number of this run.
 pub const REGISTER_RUN: u32 = 0x8000_0006;
 /// Register: datagrams of the run before.

@@ -2,13 +2,17 @@
 
 use fadelink_vectors::{frame, vectors};
 use fadelink_wire::fade1::{self, Data, Error, FebFrame, Phase, Request};
-use fadelink_wire::{fade10g, Checksum, Protocol, Resets};
+use fadelink_wire::{fade10g, Checksum, Permit, Protocol, Resets};
 use serde_json::Value;
 
 fn of_direction<'a>(vectors: &'a Value, list: &str, direction: &str) -> Vec<&'a Value> {
     let found: Vec<_> = vectors[list].as_array().unwrap().iter().filter(|v| v["direction"] == direction).collect();
     assert!(found.len() >= 4);
     found
+}
+
+fn permit(fields: &Value) -> Option<Permit> {
+    fields["permit"].as_u64().map(|bits| Permit::new(bits as u32))
 }
 
 #[test]
@@ -30,6 +34,7 @@ fn constants_agree() {
         ("STATE_RESET", Phase::Reset as u64),
         ("STATE_RESETS", fade1::STATE_RESETS.into()),
         ("CHECKSUM_MARK", fade1::CHECKSUM_MARK.into()),
+        ("PERMIT_MARK", fade1::PERMIT_MARK.into()),
         ("PACKET_BYTES", fade1::PACKET_BYTES as u64),
         ("SET_PACKETS", fade1::SET_PACKETS.into()),
         ("RETRY_BITS", fade1::RETRY_BITS.into()),
@@ -56,7 +61,7 @@ fn requests_parse_and_build() {
         let (bytes, fields) = (frame(&vectors, vector), &vector["fields"]);
         let number = |name: &str| fields[name].as_u64().unwrap();
         let expected = match fields["kind"].as_str().unwrap() {
-            "start" => Request::Start { transmission: number("transmission") as u16 },
+            "start" => Request::Start { transmission: number("transmission") as u16, permit: permit(fields) },
             "stop" => Request::Stop,
             "reset" => Request::Reset,
             _ => Request::Ack {
@@ -96,6 +101,7 @@ fn frames_of_a_feb_parse_and_build() {
                     crc: checksum["crc"].as_u64().unwrap() as u32,
                 });
                 assert_eq!(state.checksum, checksum, "{}", vector["name"]);
+                assert_eq!(state.permit, permit(fields), "{}", vector["name"]);
                 assert_eq!(state.to_frame(header.dst, header.src)[..], bytes[..], "{}", vector["name"]);
                 continue;
             }

@@ -81,6 +81,7 @@ rtl/common/cdc_steady.sv
 rtl/boards/example/example_commands.sv
 rtl/common/congestion.sv
 rtl/fade10g/fade10g_cmd_bridge.sv
+rtl/fade/fade_permit.sv
 rtl/fade/fade_resets.sv
 rtl/fade10g/fade10g_cmd_processor.sv
 rtl/fade/fade_round_trip.sv

@@ -93,7 +93,7 @@ fn lock(runs: &Runs) -> MutexGuard<'_, BTreeMap<Ipv4Addr, u8>> {
 
 /// Starts a board, once. One that does not answer is asked for something that changes nothing until the wait for it is over: it may be
 /// switched on later.
-fn start_when_there(control: &mut SlowControl, to: (u16, &Runs), waiting: &Waiting) -> anyhow::Result<()> {
+fn start_when_there(control: &mut SlowControl, to: (u16, &Runs), waiting: &Waiting) -> anyhow::Result<u32> {
     let begun = Instant::now();
     let mut is_told = false;
     while !waiting.wait.is_zero() {
@@ -109,7 +109,16 @@ fn start_when_there(control: &mut SlowControl, to: (u16, &Runs), waiting: &Waiti
     start(control, to, waiting.patience)
 }
 
-fn start(control: &mut SlowControl, (port, runs): (u16, &Runs), patience: UdpPatience) -> anyhow::Result<()> {
+/// The setting of the checksum of a board, with a random number above it that the board loses with its power.
+fn mark(control: &mut SlowControl) -> anyhow::Result<u32> {
+    let checksum = control.read(udp::REGISTER_CHECKSUM)? & udp::CHECKSUM_BIT;
+    let marked = fastrand::u32(1..=u32::MAX >> 1) << 1 | checksum;
+    control.write(udp::REGISTER_CHECKSUM, marked)?;
+    Ok(marked)
+}
+
+/// Its mark, which it has while it is not switched off.
+fn start(control: &mut SlowControl, (port, runs): (u16, &Runs), patience: UdpPatience) -> anyhow::Result<u32> {
     let own = control.own_address()?;
     control.write(udp::REGISTER_ENABLE, 0)?;
     // The run that was stopped so may take a while to its end.
@@ -121,19 +130,29 @@ fn start(control: &mut SlowControl, (port, runs): (u16, &Runs), patience: UdpPat
         std::thread::sleep(TICK);
     }
     control.write(udp::REGISTER_PEER_PORT, port.into())?;
+    // The write that enables the stream is repeated until it is answered. A board that was switched off behind the first one begins
+    // anew, under the same number: its mark tells.
+    let marked = mark(control)?;
     let run = control.read(udp::REGISTER_RUN)?;
     // Known before its first datagram comes.
     lock(runs).insert(control.board(), run as u8);
     control.write(udp::REGISTER_ENABLE, 1)?;
-    Ok(())
+    Ok(marked)
 }
 
 /// What the board says of a run, if it is over; one that does not answer now is asked again.
-fn ended(control: &mut SlowControl, (port, run): (u16, u8), stopped: By) -> anyhow::Result<Option<RunEnd>> {
+fn ended(
+    control: &mut SlowControl,
+    (port, run): (u16, u8),
+    (stopped, marked): (By, Option<u32>),
+) -> anyhow::Result<Option<RunEnd>> {
     let board = control.board();
+    let mark = control.read(udp::REGISTER_CHECKSUM)?;
     let enabled = control.read(udp::REGISTER_ENABLE)?;
     let destination = (control.read(udp::REGISTER_PEER_IP)?, control.read(udp::REGISTER_PEER_PORT)?);
-    let is_ours = if destination != (control.own_address()?.into(), port.into()) {
+    let is_ours = if marked.is_some_and(|marked| marked != mark) {
+        Err(format!("{board} was switched off and on, or another program has written its settings"))
+    } else if destination != (control.own_address()?.into(), port.into()) {
         let (ip, port) = destination;
         Err(format!("{board} was told to send to {}:{port} instead", Ipv4Addr::from(ip)))
     } else if enabled == 0 && stopped != By::ThisProgram {
@@ -170,10 +189,16 @@ fn serve(
 ) {
     let board = control.board();
     let failed = |error| Answer::Failed(board, error);
-    let mut stopped = By::None;
+    let (mut stopped, mut marked) = (By::None, None);
     for request in requests {
         let answer = match request {
-            Request::Start => start_when_there(&mut control, (port, runs), waiting).err().map(failed),
+            Request::Start => match start_when_there(&mut control, (port, runs), waiting) {
+                Ok(mark) => {
+                    marked = Some(mark);
+                    None
+                }
+                Err(error) => Some(failed(error)),
+            },
             Request::Stop => match stop(&mut control) {
                 Ok(by) => {
                     stopped = by;
@@ -182,7 +207,7 @@ fn serve(
                 Err(error) => Some(failed(error)),
             },
             Request::HasEnded(run, _asked) => {
-                let ended = ended(&mut control, (port, run), stopped).ok().flatten();
+                let ended = ended(&mut control, (port, run), (stopped, marked)).ok().flatten();
                 ended.map(|ended| Answer::Ended(control.board(), run, ended))
             }
         };

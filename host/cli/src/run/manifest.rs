@@ -75,6 +75,8 @@ fn udp_board(address: Ipv4Addr) -> Value {
         for (name, register) in UDP_REGISTERS {
             let value = control.read(register)?;
             let is_signed = [udp::REGISTER_PTP_OFFSET, udp::REGISTER_PTP_DELAY].contains(&register);
+            // The other bits are for the program that has started its stream.
+            let value = if register == udp::REGISTER_CHECKSUM { value & udp::CHECKSUM_BIT } else { value };
             values.insert(name.into(), if is_signed { (value as i32).into() } else { value.into() });
         }
         Ok(values.into())

@@ -58,18 +58,18 @@ impl Driver {
         // SAFETY: a live FEB.
         let csn = unsafe { c::fade_feb_command(&raw mut self.feb, code) };
         self.feb.stats.commands += 1;
-        self.send(c::Request { fade1: false, code, csn }, argument);
+        self.send(c::Request { fade1: false, code, csn, argument });
     }
 
-    fn send(&mut self, request: c::Request, argument: u32) {
+    fn send(&mut self, request: c::Request) {
         let mut out = [0; REQUEST_LEN];
         let (feb, pc) = (FEB.0.as_ptr(), PC.0.as_ptr());
         // SAFETY: memory of the sizes that the functions name.
         unsafe {
             if request.fade1 {
-                c::fade1_request(out.as_mut_ptr(), feb, pc, request.code, request.csn);
+                c::fade1_request(out.as_mut_ptr(), feb, pc, request.code, request.csn, request.argument);
             } else {
-                c::fade_command(out.as_mut_ptr(), feb, pc, request.code, request.csn, argument);
+                c::fade_command(out.as_mut_ptr(), feb, pc, request.code, request.csn, request.argument);
             }
         }
         self.sent.push(out.to_vec());
@@ -104,7 +104,7 @@ impl Driver {
             let mut tick = c::Tick::default();
             // SAFETY: live structures.
             unsafe { c::fade_feb_tick(&raw mut self.feb, &raw const self.settings, now_ms, &raw mut tick) };
-            tick.requests[..tick.count as usize].iter().for_each(|request| self.send(*request, 0));
+            tick.requests[..tick.count as usize].iter().for_each(|request| self.send(*request));
             if tick.begun {
                 self.begin();
             }
@@ -150,7 +150,7 @@ impl Driver {
                 c::Kind::Data1 => (true, fade1::TYPE_RESET),
                 _ => (false, fade10g::CMD_RESET),
             };
-            self.send(c::Request { fade1, code, csn: 0 }, 0);
+            self.send(c::Request { fade1, code, csn: 0, argument: 0 });
         }
         if actions.confirm && kind == c::Kind::Data1 {
             let c::Frame { sequence, packet, .. } = fields;

@@ -1,7 +1,8 @@
 //! A transmission of FADE v1 (docs/protocol/fade1.md). Only data is confirmed in this protocol, and Fadelink's boards answer
 //! STOP:
 //! - RESET, and a time in which frames under way arrive, come before START. START is repeated until the FEB answers or
-//!   data comes. If
+//!   data comes. A board that gives permits obeys START with its permit alone, which it tells in its answer to a START without.
+//!   If
 //!   the FEB is known to use FADE v1, the transmission begins with the first START, because its detector may be
 //!   silent for long. Otherwise it begins when data comes.
 //! - STOP is repeated. The transmission is complete when the FEB says that it has ended with as many packets as have come, or
@@ -12,7 +13,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use fadelink_wire::fade1::{self, Data, Request, State, PACKET_BYTES, SET_PACKETS};
-use fadelink_wire::fade10g;
+use fadelink_wire::{fade10g, Permit};
 
 use super::command::{Confirm, Resumed, ANSWER_PATIENCE, FIRST_PATIENCE, START_INTERVAL};
 use super::first::{Admission, First};
@@ -48,6 +49,10 @@ pub(super) struct Fade1 {
     number: Option<u16>,
     /// When START is repeated, until data comes or the FEB says that it has begun.
     next_start: Option<Duration>,
+    /// What it shows.
+    permit: Permit,
+    /// It was sent with that permit.
+    has_shown: bool,
     /// Answers to it by which the FEB runs another transmission.
     others: u32,
     stopping: Option<Stopping>,
@@ -98,6 +103,8 @@ impl Fade1 {
             first: First::new(true),
             number: None,
             next_start: None,
+            permit: Permit::NONE,
+            has_shown: false,
             others: 0,
             stopping: None,
             blocks: false,
@@ -128,6 +135,17 @@ impl Fade1 {
         // One answer may be to IDENTIFY, and late.
         if self.others >= SHOWN {
             self.first.is_of_another();
+        }
+    }
+
+    /// An idle board tells the permit of this moment, while START is not known to have been obeyed.
+    fn may_begin(&mut self, permit: Permit, is_ours: bool) {
+        if self.has_shown && (is_ours || permit != self.permit) {
+            // That START may have been obeyed, and the board was reset or switched off behind it.
+            return self.first.is_of_another();
+        }
+        if permit != self.permit {
+            (self.permit, self.next_start) = (permit, Some(Duration::ZERO));
         }
     }
 
@@ -185,6 +203,15 @@ impl Fade1 {
         let is_ours = self.number == Some(state.transmission);
         if shared.phase() == Phase::Running && (is_ours || self.number.is_none()) {
             shared.told.set_resets(state.resets);
+        }
+        let is_idle = !matches!(state.phase, fade1::Phase::Running | fade1::Phase::Stopping);
+        let given = state.permit.filter(|permit| is_idle && !permit.is_none());
+        let may_begin = self.next_start.is_some() && !self.first.has_come();
+        // Where STOP is under way, what speaks against the transmission is said at its end.
+        let may_begin = may_begin && (self.stopping.is_none() || !self.has_shown);
+        if let Some(permit) = given.filter(|_| may_begin) {
+            count(&shared.counters.responses);
+            return self.may_begin(permit, is_ours);
         }
         let Some(stopping) = &mut self.stopping else {
             let counters = &shared.counters;
@@ -273,10 +300,13 @@ impl Transmission for Fade1 {
     /// Sends START or STOP when it is time to.
     fn poll(&mut self, shared: &Shared, out: &mut Outbox<'_>) {
         let now = out.now;
-        let Fade1 { sets, first, number, next_start, stopping, .. } = self;
-        if let Some(next) = next_start.as_mut().filter(|next| stopping.is_none() && now >= **next) {
+        let Fade1 { sets, first, number, next_start, permit, has_shown, stopping, .. } = self;
+        // Also before STOP: what is asked to begin and to end at once begins.
+        let is_new = !permit.is_none() && !*has_shown;
+        if let Some(next) = next_start.as_mut().filter(|next| (is_new || stopping.is_none()) && now >= **next) {
             *next = now + START_INTERVAL;
-            out.fade1(Request::Start { transmission: number.unwrap_or_default() });
+            *has_shown |= is_new;
+            out.fade1(Request::Start { transmission: number.unwrap_or_default(), permit: Some(*permit) });
             count(&shared.counters.commands);
         }
         let Some(stop) = stopping.as_mut().filter(|stop| now >= stop.next_stop) else { return };

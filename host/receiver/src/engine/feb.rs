@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fadelink_wire::fade10g::{self, Data, FebFrame, Request, Response};
-use fadelink_wire::{fade1, Firmware, Protocol};
+use fadelink_wire::{fade1, Firmware, Permit, Protocol};
 
 use super::command::{
     Command, CommandError, Confirm, FebConfig, Resumed, RESET, RESETS, RESET_INTERVAL, START_ATTEMPTS,
@@ -147,7 +147,7 @@ impl FebState {
             if fade1.first().has_come() && !had_begun {
                 self.peer.answers_fade1();
             }
-        } else if self.start.as_ref().is_some_and(|start| start.asks(known)) {
+        } else if self.start.as_ref().is_some_and(|start| start.asks(state, known)) {
             count(&self.shared().counters.responses);
             self.peer.told_state(state);
             self.step(Event::Told(*state), out);
@@ -286,7 +286,8 @@ impl FebState {
                 self.start = Some(start);
                 match send {
                     Some(Send::Reset) => (0..RESETS).for_each(|_| self.reset(out)),
-                    Some(Send::Command { code, csn }) => self.send_start(code, csn, out),
+                    Some(Send::Command { code, csn }) => self.send_command(code, csn, 0, out),
+                    Some(Send::Start { csn, permit }) => self.send_start(csn, permit, out),
                     None => {}
                 }
             }
@@ -294,22 +295,19 @@ impl FebState {
         }
     }
 
-    /// Sends IDENTIFY, START or STOP. START in both protocols, where the FEB did not say what it speaks.
-    fn send_start(&mut self, code: u16, csn: u16, out: &mut Outbox<'_>) {
-        let asks_checksum = code == fade10g::CMD_START && self.peer.asks_checksum();
-        if code == fade10g::CMD_START {
-            self.peer.has_asked_checksum = asks_checksum;
-        }
-        let argument = if asks_checksum { fade10g::START_CHECKSUM } else { 0 };
-        self.send_command(code, csn, argument, out);
-        if code == fade10g::CMD_START && self.peer.protocol.is_none() {
-            out.fade1(fade1::Request::Start { transmission: csn });
+    /// Sends START, in both protocols where the FEB did not say what it speaks.
+    fn send_start(&mut self, csn: u16, permit: Permit, out: &mut Outbox<'_>) {
+        let argument = self.peer.start_argument(permit);
+        self.send_command(fade10g::CMD_START, csn, argument, out);
+        if self.peer.protocol.is_none() {
+            out.fade1(fade1::Request::Start { transmission: csn, permit: Some(Permit::NONE) });
         }
     }
 
     /// START has ended.
     fn ends(&mut self, start: Start, outcome: Outcome, out: &mut Outbox<'_>) {
         add(&self.shared().counters.interrupted, start.interrupted.into());
+        add(&self.shared().counters.begun_again, start.begun_again.into());
         let result = match outcome {
             Outcome::Over => return,
             Outcome::Failed(error) => {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use fadelink_wire::fade10g::{self, Identity};
-use fadelink_wire::{fade1, Firmware, Protocol};
+use fadelink_wire::{fade1, Firmware, Permit, Protocol};
 
 use super::command::{FebConfig, Resumed};
 use super::current::Current;
@@ -77,8 +77,18 @@ impl Peer {
         self.swap = word_order.map_or(Swap::None, |order| Swap::of(order, firmware));
     }
 
+    /// The argument of START, which is sent now. The published core has a meaning for none.
+    pub(super) fn start_argument(&mut self, permit: Permit) -> u32 {
+        self.has_asked_checksum = self.asks_checksum();
+        let checksum = if self.has_asked_checksum { fade10g::START_CHECKSUM } else { 0 };
+        match self.firmware {
+            Some(Firmware::Published10g) => 0,
+            _ => permit.to_argument() | checksum,
+        }
+    }
+
     /// START asks for the CRC of the words: the FEB has it, somebody wants it, and the words are here as they are on the wire.
-    pub(super) fn asks_checksum(&self) -> bool {
+    fn asks_checksum(&self) -> bool {
         let has_it = self.identity.is_some_and(|identity| identity.checksum);
         self.config.checksum && has_it && self.keeps_words() && self.firmware == Some(Firmware::Fadelink)
     }

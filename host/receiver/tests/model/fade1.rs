@@ -9,7 +9,7 @@ use fadelink_receiver::engine::{Command, CommandError, Engine, FebConfig};
 use fadelink_receiver::numbers::Numbers;
 use fadelink_receiver::shared::{Reader, Shared};
 use fadelink_wire::fade1::{self, Data, Request, State, DATA_FRAME_LEN, DATA_HEADER_LEN};
-use fadelink_wire::{fade10g, MacAddr, Protocol, Resets};
+use fadelink_wire::{fade10g, MacAddr, Permit, Protocol, Resets};
 
 pub const PC: MacAddr = MacAddr([2, 0xfa, 0xde, 0, 0, 0xf0]);
 pub const FEB: MacAddr = MacAddr([2, 0xfa, 0xde, 0, 0, 1]);
@@ -30,7 +30,7 @@ pub struct Bench {
 }
 
 /// Its number, as [`Bench::requests`] gives it.
-pub const START: Request = Request::Start { transmission: 0 };
+pub const START: Request = Request::Start { transmission: 0, permit: Some(Permit::NONE) };
 
 impl Bench {
     pub fn new(protocol: Option<Protocol>) -> Bench {
@@ -63,11 +63,13 @@ impl Bench {
     }
 
     pub fn state_of(&mut self, transmission: u16, phase: fade1::Phase, packets: u32) {
-        self.frame(&State { phase, transmission, packets, resets: None, checksum: None }.to_frame(PC, FEB));
+        self.frame(
+            &State { phase, transmission, packets, resets: None, checksum: None, permit: None }.to_frame(PC, FEB),
+        );
     }
 
     pub fn state_with(&mut self, transmission: u16, phase: fade1::Phase, resets: Option<Resets>) {
-        self.frame(&State { phase, transmission, packets: 3, resets, checksum: None }.to_frame(PC, FEB));
+        self.frame(&State { phase, transmission, packets: 3, resets, checksum: None, permit: None }.to_frame(PC, FEB));
     }
 
     pub fn confirm(&mut self) {
@@ -85,7 +87,7 @@ impl Bench {
         let mut of_v1: Vec<_> =
             self.sent.drain(..).filter_map(|frame| Some(fade1::parse_request(&frame).ok()?.1)).collect();
         for request in &mut of_v1 {
-            if let Request::Start { transmission } = request {
+            if let Request::Start { transmission, .. } = request {
                 self.transmission = std::mem::take(transmission);
             }
         }

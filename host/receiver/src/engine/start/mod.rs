@@ -2,7 +2,8 @@
 //! finds out whether a transmission goes on. It sends nothing itself: a step has an event and gives its result.
 //!
 //! ```text
-//!            IDENTIFY is answered         START is answered
+//!                                  ┌──┐ a permit: START again, with it
+//!            IDENTIFY is answered  v  │   START is answered
 //! Identify ──────────────────────> Start ──────────────────> begun
 //!   │  │   (Fadelink's FADE-10G)    ^ │
 //!   │  │ all others                 │ │ an earlier transmission runs
@@ -17,7 +18,7 @@
 use std::time::Duration;
 
 use fadelink_wire::fade10g::{self, Identity};
-use fadelink_wire::{fade1, Firmware, Protocol};
+use fadelink_wire::{fade1, Firmware, Permit, Protocol};
 
 use super::command::{
     Command, CommandError, Resumed, IDENTIFY_ATTEMPTS, IDENTIFY_SHARE, RESET_PATIENCE, RESET_ROUNDS, RESUME_PATIENCE,
@@ -92,6 +93,8 @@ pub(super) enum Send {
     Reset,
     /// A command of FADE-10G.
     Command { code: u16, csn: u16 },
+    /// START, which a FEB that gives permits obeys with this one alone.
+    Start { csn: u16, permit: Permit },
 }
 
 /// What a step leads to.
@@ -135,8 +138,12 @@ pub(super) struct Start {
     refusals: u32,
     /// Number of a START that was obeyed, by a FEB that has not told what it is.
     obeyed: Option<u16>,
+    /// What START shows.
+    permit: Permit,
     /// An earlier transmission ran.
     pub(super) interrupted: bool,
+    /// STARTs that may have been obeyed, and that are not any more: the FEB was reset or switched off behind them.
+    pub(super) begun_again: u32,
 }
 
 impl Start {
@@ -158,13 +165,18 @@ impl Start {
             Goal::Begin(_) | Goal::Resume(..) => State::Identify { sent: 0 },
         };
         let next = if state == State::Listen { now + RESUME_PATIENCE } else { now };
-        Start { state, goal, csn, patience, next, refusals: 0, obeyed: None, interrupted: false }
+        Start { next, ..Start::of(goal, state, csn, patience, now) }
+    }
+
+    fn of(goal: Goal, state: State, csn: u16, patience: (Duration, u32), now: Duration) -> Start {
+        let permit = Permit::NONE;
+        let (obeyed, interrupted) = (None, false);
+        Start { state, goal, csn, patience, next: now, refusals: 0, obeyed, permit, interrupted, begun_again: 0 }
     }
 
     /// STOP, of a transmission that has begun again.
     pub(super) fn stop_again(csn: u16, patience: (Duration, u32), now: Duration) -> Start {
-        let state = State::Stop { sent: 0 };
-        Start { state, goal: Goal::Again, csn, patience, next: now, refusals: 0, obeyed: None, interrupted: false }
+        Start::of(Goal::Again, State::Stop { sent: 0 }, csn, patience, now)
     }
 
     /// A response of FADE-10G with this code and number is for it.
@@ -179,12 +191,14 @@ impl Start {
     }
 
     /// A state of FADE v1 is for it.
-    pub(super) fn asks(&self, known: Known) -> bool {
+    pub(super) fn asks(&self, state: &fade1::State, known: Known) -> bool {
         let is_open = match self.goal {
             Goal::Resume(resumed, _) => resumed.protocol.or(known.protocol) != Some(Protocol::Fade10g),
             _ => known.protocol.is_none(),
         };
-        is_open && matches!(self.state, State::Identify { .. })
+        // A board that gives permits has not obeyed the START that was sent without one.
+        let is_asked = matches!(self.state, State::Start { sent: 1.. }) && state.permit.is_some();
+        is_open && (is_asked || matches!(self.state, State::Identify { .. }))
     }
 
     /// The transmission whose data is waited for.
@@ -221,7 +235,7 @@ impl Start {
                 let obeyed = Some(self.csn).filter(|_| value == STATUS_DONE);
                 Start { obeyed, ..self }.identify_again(now, draw)
             }
-            Event::Answered(value) => self.answered(value, now),
+            Event::Answered(value) => self.answered(value, now, draw),
             Event::Told(state) => self.told(state, now),
             Event::Data(protocol) => self.data(protocol, known, now),
             Event::Found(protocol) if !self.resumed().is_none_or(|resumed| resumed.may_be(protocol)) => {
@@ -244,6 +258,7 @@ impl Start {
         }
         self.refusals += 1;
         self.csn = draw();
+        self.permit = Permit::NONE;
         let next = now + self.patience.0 / IDENTIFY_SHARE;
         self.send(fade10g::CMD_IDENTIFY, State::Identify { sent: 1 }, next)
     }
@@ -280,7 +295,7 @@ impl Start {
             State::Start { sent, .. } if sent > retries => {
                 self.fail(CommandError::Timeout { code: fade10g::CMD_START, attempts: sent })
             }
-            State::Start { sent } => self.send(fade10g::CMD_START, State::Start { sent: sent + 1 }, now + timeout),
+            State::Start { sent } => self.send_start(sent + 1, now),
             State::Stop { sent, .. } if sent > retries => Step::End(self, Outcome::Over),
             State::Stop { sent } => self.send(fade10g::CMD_STOP, State::Stop { sent: sent + 1 }, now + timeout),
         }
@@ -331,7 +346,11 @@ impl Start {
         self.fail(CommandError::NotRunning(ending))
     }
 
-    fn answered(mut self, value: u64, now: Duration) -> Step {
+    fn answered(mut self, value: u64, now: Duration, mut draw: impl FnMut() -> u16) -> Step {
+        // With a permit it may have been obeyed before: that permit was used up then, and this is the answer to a repetition.
+        let may_have_begun =
+            matches!(self.state, State::Start { .. }) && !self.permit.is_none() && value != STATUS_DONE;
+        self.begun_again += u32::from(may_have_begun);
         match self.state {
             State::Start { .. } if value == STATUS_DONE => {
                 let number = self.csn;
@@ -339,8 +358,11 @@ impl Start {
             }
             State::Start { .. } if self.refusals == START_ATTEMPTS => self.fail(CommandError::StillRunning(value)),
             State::Start { .. } => {
-                // An earlier transmission still runs, perhaps of a reader that was killed.
                 self.refusals += 1;
+                if let Some(permit) = Permit::from_answer(value) {
+                    return Start { permit, ..self }.start(draw(), now);
+                }
+                // An earlier transmission still runs, perhaps of a reader that was killed.
                 self.interrupted = true;
                 self.reset(now)
             }
@@ -394,6 +416,7 @@ impl Start {
     }
 
     fn reset_again(mut self, since: Duration, rounds: u32, now: Duration) -> Step {
+        self.permit = Permit::NONE;
         // What comes next is decided when frames under way have come.
         (self.state, self.next) = (State::Reset { since, rounds, heard: false }, now + SETTLE);
         Step::On(self, Some(Send::Reset))
@@ -401,8 +424,13 @@ impl Start {
 
     fn start(mut self, csn: u16, now: Duration) -> Step {
         self.csn = csn;
-        let next = now + self.patience.0;
-        self.send(fade10g::CMD_START, State::Start { sent: 1 }, next)
+        self.send_start(1, now)
+    }
+
+    fn send_start(mut self, sent: u32, now: Duration) -> Step {
+        (self.state, self.next) = (State::Start { sent }, now + self.patience.0);
+        let Start { csn, permit, .. } = self;
+        Step::On(self, Some(Send::Start { csn, permit }))
     }
 
     fn send(mut self, code: u16, state: State, next: Duration) -> Step {

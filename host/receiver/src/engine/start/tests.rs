@@ -49,7 +49,51 @@ fn follow(mut start: Start, known: Known, events: &[Event]) -> (Vec<Send>, Optio
 }
 
 fn send(code: u16) -> Send {
-    Send::Command { code, csn: 9 }
+    match code {
+        fade10g::CMD_START => Send::Start { csn: 9, permit: Permit::NONE },
+        code => Send::Command { code, csn: 9 },
+    }
+}
+
+/// START is obeyed with a permit: it is sent again with each that is given. One that is refused may have been obeyed before.
+#[test]
+fn start_shows_the_permit_that_it_was_given() {
+    let (first, second) = (Permit::new(5), Permit::new(6));
+    let gives = |permit: Permit| Event::Answered(permit.to_answer());
+    let start = |permit| Send::Start { csn: 9, permit };
+    let begun = Some(Outcome::Begun(Protocol::Fade10g, Which::New { number: 9, next_start: None }));
+    let reset = [start(first), Send::Reset, start(Permit::NONE), start(second)];
+    for (events, sent, begun_again) in [
+        (vec![gives(first)], vec![start(first)], 0),
+        (vec![gives(first), Event::Due], vec![start(first); 2], 0),
+        (vec![gives(first), gives(second)], vec![start(first), start(second)], 1),
+        (vec![gives(first), Event::Due, gives(second)], vec![start(first), start(first), start(second)], 1),
+        // It may be this one that runs.
+        (vec![gives(first), Event::Answered(2), Event::Due, gives(second)], reset.to_vec(), 1),
+    ] {
+        let mut now = Duration::ZERO;
+        let mut under_way = begin(FADELINK, true);
+        let mut all = Vec::new();
+        let mut outcome = None;
+        for event in [Event::Due].iter().chain(&events).chain(&[Event::Answered(0)]) {
+            now = now.max(under_way.next);
+            match under_way.step(*event, FADELINK, now, || 9) {
+                Step::On(next, send) => {
+                    all.extend(send);
+                    under_way = next;
+                }
+                Step::End(ended, how) => {
+                    (under_way, outcome) = (ended, Some(how));
+                    break;
+                }
+            }
+        }
+        assert_eq!(all, [&[start(Permit::NONE)], &sent[..]].concat(), "{events:?}");
+        assert_eq!((outcome, under_way.begun_again), (begun.clone(), begun_again), "{events:?}");
+    }
+    let for_ever = [&[Event::Due][..], &[gives(first); 20]].concat();
+    let failed = follow(begin(FADELINK, true), FADELINK, &for_ever).1;
+    assert_eq!(failed, Some(Outcome::Failed(CommandError::StillRunning(first.to_answer()))));
 }
 
 #[test]
@@ -108,8 +152,10 @@ fn only_the_transmission_of_its_number_goes_on() {
         (Some(5), fade1::Phase::Ended, 9, not_running(Ending::OtherNumber)),
         (None, fade1::Phase::Ended, 8, not_running(Ending::Unknown)),
     ] {
-        let events =
-            [Event::Due, Event::Told(fade1::State { phase, transmission: 5, packets, resets: None, checksum: None })];
+        let events = [
+            Event::Due,
+            Event::Told(fade1::State { phase, transmission: 5, packets, resets: None, checksum: None, permit: None }),
+        ];
         let found = follow(resume(8 * 1024, number, false, Some(Protocol::Fade1)), FADE1, &events).1;
         assert_eq!(found, Some(expected), "{number:?} {phase:?}");
     }
@@ -170,15 +216,14 @@ fn what_has_obeyed_start_is_not_reset() {
         ([&lost[..], &[Event::Identified(Some(ours))]].concat(), FADELINK),
     ] {
         let (sent, outcome, interrupted) = begins(&events, known);
-        let start =
-            sent.iter().position(|sent| matches!(sent, Send::Command { code: fade10g::CMD_START, .. })).unwrap();
+        let start = sent.iter().position(|sent| matches!(sent, Send::Start { .. })).unwrap();
         assert!(!sent[start..].contains(&Send::Reset), "{events:?} {sent:?}");
         assert_eq!((outcome, interrupted), (Some(begun.clone()), false), "{events:?}");
     }
     // It runs another one, or none.
     for identity in [RUNNING, Identity { running: false, ..ours }] {
         let (sent, outcome, _) = begins(&[Event::Identified(Some(identity))], FADELINK);
-        assert_eq!((sent.last(), outcome), (Some(&Send::Command { code: fade10g::CMD_START, csn: 22 }), None));
+        assert_eq!((sent.last(), outcome), (Some(&Send::Start { csn: 22, permit: Permit::NONE }), None));
     }
 }
 
@@ -202,8 +247,15 @@ fn it_always_ends() {
             let phase = *random.choice(&[fade1::Phase::Running, fade1::Phase::Ended, fade1::Phase::None]).unwrap();
             let event = match if i < busy { random.u8(..7) } else { 0 } {
                 1 => Event::Identified(random.bool().then_some(Identity { transmission, ..RUNNING })),
-                2 => Event::Answered(random.u64(..3)),
-                3 => Event::Told(fade1::State { phase, transmission, packets: 4, resets: None, checksum: None }),
+                2 => Event::Answered(random.u64(..9)),
+                3 => Event::Told(fade1::State {
+                    phase,
+                    transmission,
+                    packets: 4,
+                    resets: None,
+                    checksum: None,
+                    permit: None,
+                }),
                 4 => Event::Data(*random.choice(&[Protocol::Fade10g, Protocol::Fade1]).unwrap()),
                 5 => Event::Found(*random.choice(&[Protocol::Fade10g, Protocol::Fade1]).unwrap()),
                 _ => Event::Due,

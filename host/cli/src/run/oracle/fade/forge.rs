@@ -40,7 +40,7 @@ impl Forger {
             Protocol::Fade1 => {
                 let request = match ask {
                     Ask::Reset | Ask::Identify => fade1::Request::Reset,
-                    Ask::Start => fade1::Request::Start { transmission: number },
+                    Ask::Start => fade1::Request::Start { transmission: number, permit: None },
                     Ask::Stop => fade1::Request::Stop,
                     Ask::Confirm => fade1::Request::Ack {
                         set: (packet / fade1::SET_PACKETS) as u16,
@@ -124,7 +124,8 @@ impl Forger {
             Protocol::Fade1 => {
                 let phases = [fade1::Phase::None, fade1::Phase::Running, fade1::Phase::Ended, fade1::Phase::Reset];
                 let phase = *self.random.choice(&phases).unwrap_or(&fade1::Phase::None);
-                let state = fade1::State { phase, transmission: number, packets, resets: None, checksum: None };
+                let state =
+                    fade1::State { phase, transmission: number, packets, resets: None, checksum: None, permit: None };
                 state.to_frame(self.computer, self.board).to_vec()
             }
         }

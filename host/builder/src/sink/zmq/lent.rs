@@ -157,6 +157,7 @@ mod tests {
         let lent = Arc::default();
         let mut message = Message::lend(vec![7; 1000], &lent).unwrap();
         assert_eq!(message.send(&mut push), Err(zmq::Error::EAGAIN), "nobody is there");
+        push.set_sndtimeo(10_000).unwrap();
         push.bind("inproc://here").unwrap();
         pull.connect("inproc://here").unwrap();
         message.send(&mut push).unwrap();

@@ -326,25 +326,6 @@ def test_a_board_beside_one_that_was_restarted_is_complete(lab):
         assert follow_each_other(words(path), board) and words(path).size * 8 == board["bytes"]
 
 
-def test_a_start_that_is_obeyed_late_is_not_taken_for_that_of_the_next_run(lab):
-    """The board stands still until the program that has sent START has given up, and obeys it then."""
-    sim = lab.bench.sim(*SLOW["fade10g"])
-    lab.write('confirm = "durable"\n' + fade("left", more='protocol = "fade10g"\nfirmware = "fadelink"'))
-    sim.signal(signal.SIGSTOP)
-    status, _, err = lab.start().finish()
-    assert status == 3 and "START" in err, err
-    sim.signal(signal.SIGCONT)
-    wait_until_it_runs(lab)
-    process = lab.start()
-    # A run without data has nothing to go on with: the next one begins.
-    data = lab.runs / "run_000002/left.dat"
-    wait_for_more(data, 5 * 8192)
-    status, err = end(process)
-    (board,) = lab.manifest(2)["boards"]
-    assert (status, reasons(board)) == (0, []), (err, board)
-    assert follow_each_other(words(data), board)
-
-
 def test_a_run_that_could_not_begin_has_ended(lab):
     """The board is away when the run begins; the next one is whole."""
     lab.write('confirm = "durable"\n' + fade("left", more='protocol = "fade10g"\nfirmware = "fadelink"'))

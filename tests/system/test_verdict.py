@@ -77,7 +77,7 @@ class SilentBoard:
 
     def __init__(self, net, ends, port=STREAM_PORT):
         sh("ip", "-n", net.board_ns, "addr", "add", f"{BOARD}/24", "dev", "feb0")
-        self.registers = {int(ENABLE, 0): 0, int(PEER_IP, 0): 0, int(PEER_PORT, 0): 0, int(RUN, 0): 7, 0x80000007: 99}
+        self.registers = {int(ENABLE, 0): 0, int(PEER_IP, 0): 0, int(PEER_PORT, 0): 0, int(RUN, 0): 7, 0x80000005: 0, 0x80000007: 99}
         self.ends, self.answers = ends, True
         self.control, self.data = (net.in_namespace(net.board_ns, lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) for _ in "12")
         self.control.bind((BOARD, 10001))

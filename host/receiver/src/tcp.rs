@@ -54,7 +54,7 @@ pub struct Connection {
     leaves: OnceLock<Instant>,
 }
 
-/// What TCP tells of a connection (struct tcp_info of Linux), as far as it is used.
+/// What TCP reports of a connection (struct tcp_info of Linux), as far as it is used.
 #[repr(C)]
 struct Info {
     state: u8,

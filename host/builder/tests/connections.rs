@@ -50,7 +50,8 @@ const WINDOWS: u64 = 40;
 
 proptest! {
     /// However the messages of connections are mixed, and whether the older ones of a source come first or not: a window that is called
-    /// complete has a message of each source, for each has sent each window.
+    /// complete has a message of each source, for each has sent each window. Where the sources are not listed, nobody can name one that
+    /// was not heard yet, and the window counts as incomplete.
     #[test]
     fn a_complete_window_has_all_its_sources(
         ends in prop::collection::vec(prop::collection::btree_set(1..WINDOWS, 0..4), 1..4),
@@ -78,10 +79,9 @@ proptest! {
             events.push(event);
         }
         let complete: Vec<_> = events.iter().filter(|event| event.missing.is_empty() && !event.is_late).collect();
-        for event in &complete {
-            prop_assert_eq!(event.parts.len(), ends.len(), "window {}", event.record);
-        }
-        prop_assert!(bench.joiner.joined().windows.complete <= complete.len() as u64);
+        let whole = complete.iter().filter(|event| event.parts.len() == ends.len()).count();
+        prop_assert!(!listed || whole == complete.len());
+        prop_assert!(bench.joiner.joined().windows.complete <= whole as u64);
     }
 }
 

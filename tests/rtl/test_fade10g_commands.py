@@ -2,6 +2,7 @@
 
 import pytest
 from support.block import C, ClockCycles, Pulses, ReadOnly, Records, RisingEdge, cocotb, rng, run, source_word, start
+from support.permits import starts_in_any_order
 
 PC = 0x02FADE0000F0
 TX = {"clk": 6400}
@@ -266,53 +267,25 @@ async def fade10g_cmd_processor_tells_who_has_sent_reset(dut):
 
 @cocotb.test()
 async def fade10g_cmd_processor_obeys_start_with_its_permit_once(dut):
-    """STARTs in any order and again, from two computers, between RESETs, ends and losses of power."""
-    random = rng("permits")
     c = Commands(dut)
     await c.run()
-    starts, permits, valid, obeyed, csn = [], [0], 0, 0, 0
-    for _ in range(400):
-        what = random.randrange(10)
-        running = int(dut.session.value)
-        if what == 0:
-            await c.send(C["CMD_RESET"], source=random.choice([PC, PC + 1]))
-            valid = 0
-        elif what == 1 and random.random() < 0.3:
-            dut.rst.value = 1
-            await ClockCycles(dut.clk, 3)
-            dut.rst.value = 0
-            await ClockCycles(dut.clk, random.randrange(1, 50))
-            valid = 0
-        elif what == 2 and running:
-            dut.finished.value = 1
-            await ClockCycles(dut.clk, 3)
-            dut.finished.value = 0
-            await ClockCycles(dut.clk, 60)
-            assert int(dut.session.value) == 0
-        else:
-            if what > 6 or not starts:
-                csn += random.randrange(1, 3)
-                permit = random.choice([valid, valid, valid ^ 1 << random.randrange(30), random.choice(permits)])
-                starts.append([csn, permit, random.choice([PC, PC, PC + 1])])
-            number, permit, source = starts[-1] if random.random() < 0.6 else random.choice(starts)
-            await c.send(C["CMD_START"], number, permit << C["PERMIT_SHIFT"] | C["START_PERMIT"], source)
-            answer = await c.response()
-            if not running and int(dut.session.value):
-                assert permit == valid != 0, "not the permit of this moment"
-                assert answer == (C["CMD_START"], number, 0)
-                valid, obeyed = 0, obeyed + 1
-            elif not running:
-                assert answer[:2] == (C["CMD_START"], number)
-                # Of the computer that it has heard last, the answer to the last command is told again.
-                if answer[2]:
-                    given, status = divmod(answer[2], 1 << C["PERMIT_SHIFT"])
-                    assert status == C["STATUS_PERMIT"] and given != 0 and given < 1 << 30
-                    assert valid in (0, given), "it stays until it is used up"
-                    valid = given
-                    permits.append(given)
-            elif answer:
-                assert answer[2] in (0, 2), "one runs"
-    assert obeyed > 20 and len(set(permits)) > 20
+
+    async def reset(computer):
+        await c.send(C["CMD_RESET"], source=PC + computer)
+
+    async def start(number, permit, computer, running):
+        await c.send(C["CMD_START"], number, permit << C["PERMIT_SHIFT"] | C["START_PERMIT"], PC + computer)
+        answer = await c.response()
+        if running:
+            assert not answer or answer[2] in (0, 2), "one runs"
+            return None
+        assert answer[:2] == (C["CMD_START"], number)
+        # Of the computer that it has heard last, the answer to the last command is told again.
+        given, status = divmod(answer[2], 1 << C["PERMIT_SHIFT"])
+        assert status == (C["STATUS_PERMIT"] if answer[2] else 0)
+        return given or None
+
+    await starts_in_any_order(dut, rng("permits"), reset, start)
 
 
 @cocotb.test()

@@ -21,6 +21,7 @@ from support.block import (
     source_word,
     start,
 )  # fmt: skip
+from support.permits import starts_in_any_order
 
 MAC = 0x02FADE000001
 PC = 0x02FADE0000F0
@@ -359,50 +360,27 @@ async def fade1_cmd_processor_obeys_the_starter_and_every_reset(dut):
 
 @cocotb.test()
 async def fade1_cmd_processor_obeys_start_with_its_permit_once(dut):
-    """STARTs in any order and again, from two computers, between RESETs, ends and losses of power."""
-    random = rng("permits 1")
     c = Commands(dut)
     await c.run()
-    starts, permits, valid, obeyed = [], [0], 0, 0
-    for number in range(400):
-        what = random.randrange(10)
-        running = int(dut.session.value)
-        if what == 0:
-            await c.send(C1["TYPE_RESET"], source=random.choice([PC, PC + 1]))
-            valid = 0
-        elif what == 1 and random.random() < 0.3:
-            dut.rst.value = 1
-            await ClockCycles(dut.clk, 3)
-            dut.rst.value = 0
-            await ClockCycles(dut.clk, random.randrange(1, 50))
-            valid = 0
-        elif what == 2 and running:
-            dut.finished.value = 1
-            await ClockCycles(dut.clk, 3)
-            dut.finished.value = 0
-            await ClockCycles(dut.clk, 40)
-            assert int(dut.session.value) == 0
+
+    async def reset(computer):
+        await c.send(C1["TYPE_RESET"], source=PC + computer)
+
+    async def start(number, permit, computer, running):
+        source = PC + computer
+        if running and int(dut.peer_address.value) != source:
+            return None
+        await c.send(C1["TYPE_START"], source, number=number, permit=permit)
+        told = await c.answer()
+        if running:
+            assert int(dut.session.value) == 1 and c.permit == 0
+        elif int(dut.session.value):
+            assert told == (source, C1["STATE_RUNNING"], number, 0) and c.permit == 0
         else:
-            if what > 6 or not starts:
-                permit = random.choice([valid, valid, valid ^ 1 << random.randrange(30), random.choice(permits)])
-                starts.append((number, permit, random.choice([PC, PC, PC + 1])))
-            start_ = number, permit, source = starts[-1] if random.random() < 0.6 else random.choice(starts)
-            if running and int(dut.peer_address.value) != source:
-                continue
-            await c.send(C1["TYPE_START"], source, number=number, permit=permit)
-            told = await c.answer()
-            if running:
-                assert int(dut.session.value) == 1 and c.permit == 0
-            elif int(dut.session.value):
-                assert permit == valid != 0, "not the permit of this moment"
-                assert told == (source, C1["STATE_RUNNING"], number, 0) and c.permit == 0
-                valid, obeyed = 0, obeyed + 1
-            else:
-                assert told[0] == source and 0 < c.permit < 1 << 30 and start_ in starts
-                assert valid in (0, c.permit), "it stays until it is used up"
-                valid = c.permit
-                permits.append(valid)
-    assert obeyed > 20 and len(set(permits)) > 20
+            assert told[0] == source and c.permit > 0
+        return c.permit or None
+
+    await starts_in_any_order(dut, rng("permits 1"), reset, start)
     await c.send(C1["TYPE_RESET"])
     await c.send(C1["TYPE_START"], number=9)
     assert c.state() == (1, 0), "without the mark it is obeyed"

@@ -8,6 +8,8 @@ import subprocess
 import time
 import urllib.request
 
+import zmq
+
 from support import fadc_model as model
 from support.broker import free_ports
 from support.netns import PATIENCE, wait_for
@@ -100,3 +102,12 @@ class Builder:
     def stop(self):
         self.popen.send_signal(signal.SIGTERM)
         return self.finish()
+
+
+def slow_puller(zeromq, endpoint):
+    """A client of PUSH with as little room as there is, which reads when the test does."""
+    client = zeromq.socket(zmq.PULL)
+    client.setsockopt(zmq.RCVHWM, 1)
+    client.setsockopt(zmq.RCVBUF, 1 << 14)
+    client.connect(endpoint)
+    return client

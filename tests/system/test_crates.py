@@ -303,28 +303,6 @@ def test_a_crate_that_connects_again_goes_on_behind_what_it_has_sent(build, tmp_
     assert status == 0 and found["windows"]["complete"] == 1000, (found, err)
 
 
-def test_a_client_that_takes_no_more_at_the_end_is_told(build, tmp_path, zeromq):
-    """Events that wait for a client of zmq-push when the builder ends: they have not arrived, and nobody says so."""
-    endpoint = f"ipc://{tmp_path}/push"
-    builder = build("--sources", "1", "--streams", 1, "--sink", f"zmq-push:{endpoint}")
-    wait_for(lambda: os.path.exists(tmp_path / "push"))
-    client = zeromq.socket(zmq.PULL)
-    client.setsockopt(zmq.RCVHWM, 1)
-    client.setsockopt(zmq.RCVBUF, 1 << 14)
-    client.connect(endpoint)
-    crate, windows = Crate(builder.port, 1), 2000
-    for record in range(windows):
-        crate.send(record, hits=[(3, 0, tick, 1) for tick in range(1000)])
-    crate.close()
-    status, found, err = builder.finish()
-    arrived = 0
-    while client.poll(500):
-        client.recv()
-        arrived += 1
-    (sink,) = found["sinks"]
-    assert arrived < windows and status == 3 and sink["error"] and sink["intact"] == 0, (arrived, found, err)
-
-
 @pytest.mark.parametrize("kind,options,told", [("push", "", ["unconfirmed"]), ("push", ",policy=drop", []), ("pub", "", [])])
 def test_what_zeromq_was_given_is_handed_over(build, tmp_path, zeromq, kind, options, told):
     """Nobody says whether a client has it, so it is not written, and the run is complete only if the sink may lose it."""

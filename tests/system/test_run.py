@@ -362,6 +362,7 @@ FADE = fade("left").rstrip().removesuffix("\n")
         ('confirm = "durable"\n[[tcp]]\nname = "a"\naddress = "10.9.0.2"\nport = 1\n', ["confirm: `durable`: the kernel confirms the data of [[tcp]]; expected memory"]),
         *((fade("a", 0, f'sinks = ["{kind}:sub/a"]'), [f"line 6: sinks: `{kind}:sub/a`: there is no folder sub, and the run makes none: expected"])
           for kind in ("file", "hdf5", "hashes", "share")),
+        (fade("a", 0, 'sinks = ["file:{time}.dat"]'), ["line 6: sinks: `file:{time}.dat`: `{time}` is not the name of a file; expected {run}"]),
         (fade("a", 0, 'sinks = ["file:/nowhere/a"]'), ["line 6: sinks: `file:/nowhere/a`: there is no folder /nowhere, "]),
         ("[stop]\nsize = '5 GB'\n" + fade("a"), ["line 2: stop.size: `5 GB`: expected a size like 512M or 1G"]),
     ],

@@ -337,6 +337,24 @@ def test_a_run_that_waits_for_its_board_can_be_stopped(lab):
     assert status == 3 and lab.manifest()["state"] == "incomplete", err
 
 
+def test_an_absent_board_does_not_cost_the_verdict_on_the_others(lab):
+    """Who asks for the end twice waits for no answer of a board that is off: the manifest has the verdict."""
+    add_address(lab.bench)
+    absent = '[[udp]]\nname = "absent"\naddress = "10.9.0.99"\nport = 10001\nsinks = ["file:{board}.dat"]\n'
+    lab.write(TCP.replace('start = "command"\n', "wait = 60\n") + absent + fade("dark"))
+    process = lab.start()
+    wait_for(lambda: (lab.runs / "control.socket").exists() and state(lab)["state"] == "running")
+    wait_for(lambda: sends(lab, COUNTER))
+    wait_for(lambda: state(lab)["bytes"] == len(COUNTER))
+    process.signal(signal.SIGTERM)
+    wait_for(lambda: lab.manifest(1)["state"] == "stopping")
+    process.signal(signal.SIGTERM)
+    status, _, err = process.finish()
+    manifest = lab.manifest(1)
+    sender = next(board for board in manifest["boards"] if board["name"].startswith("sender"))
+    assert manifest["state"] != "stopping" and sender["verdict"] == "complete" and status in (1, 3), (manifest, err)
+
+
 def test_sinks_elsewhere_have_the_number_of_the_run(lab):
     lab.bench.sim()
     lab.write(fade("left", 0, f'sinks = ["file:{lab.bench.tmp}/{{board}}-{{run}}.dat"]'))

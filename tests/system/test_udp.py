@@ -248,6 +248,23 @@ def test_datagrams_that_wait_for_the_first_one_are_heard(net):
     assert status == 0 and found["streams"][0]["words"] == 20, found
 
 
+def test_what_comes_behind_a_missing_datagram_is_not_kept_back_for_ever(net, tmp_path):
+    """Of a board that sends seldom: its words are written when the one before them cannot come any more, which is missing then."""
+    receiver = net.fadelink("receive", "--udp", PORT, "--end", "silence", "--sink", f"file:{tmp_path}/{{stream}}.dat", "--json")
+    wait_for(lambda: f":{PORT:04X} " in net.run_in(net.pc_ns, "cat", "/proc/net/udp"))
+    board = net.in_namespace(net.board_ns, lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
+    sh("ip", "-n", net.board_ns, "addr", "add", f"{BOARD}/24", "dev", "feb0")
+    for what in sent(0, 2):
+        board.sendto(what, (PC, PORT))
+    wait_for(lambda: [data.read_bytes() for data in tmp_path.glob("*.dat")] == [struct.pack("<QQ", 0, 2)])
+    board.sendto(*sent(1), (PC, PORT))
+    wait_for(lambda: received_datagrams(net) == 3)
+    receiver.signal(signal.SIGINT)
+    status, found = report(receiver.finish())
+    (stream,) = found["streams"]
+    assert status == 3 and stream["counts"]["late"] == 1 and [reason["reason"] for reason in stream["reasons"]] == ["missing"], found
+
+
 def received_datagrams(net):
     """Datagrams that programs of the computer have taken."""
     names, values = (line.split() for line in net.run_in(net.pc_ns, "cat", "/proc/net/snmp").splitlines() if line.startswith("Udp:"))

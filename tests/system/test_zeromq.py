@@ -1,13 +1,12 @@
 """Clients of ZeroMQ that leave, read slowly, or not at all."""
 
 import os
-import time
 
 import pytest
 import zmq
 from support import fadc_model as model
 from support.broker import free_ports
-from support.crate import Crate
+from support.crate import Crate, slow_puller
 from support.netns import wait_for
 
 
@@ -39,8 +38,7 @@ def test_clients_that_leave_together(build, tmp_path, zeromq):
             nonlocal record
             crate.send(record)
             record += 1
-            time.sleep(0.05)
-            return all(client.poll(0) for client in clients)
+            return all(client.poll(20) for client in clients)
 
         wait_for(has_come)
         for client in clients:
@@ -59,9 +57,15 @@ def test_a_subscriber_that_does_not_read_costs_a_bounded_number_of_bytes(build, 
     builder = build("--sources", "1", "--streams", 1, "--max-open", 8, "--sink", f"zmq-pub:{endpoint},queue=8M")
     crate = Crate(builder.port, 1)
     slow, reads = subscriber(zeromq, endpoint, rcvhwm=1, rcvbuf=1 << 14), subscriber(zeromq, endpoint)
-    time.sleep(1)
+    # The builder knows both when they have its first events.
+    record = 0
+    while not (slow.poll(0) and reads.poll(0)):
+        crate.send(record)
+        record += 1
+        reads.poll(20)
     data, before, numbers = [0x8000_8003] + [5] * 50_000, peak(builder.popen), []
-    for record in range(600):
+    first = record
+    for record in range(first, first + 600):
         crate.send(raw=model.message(1, record, words=data))
         while reads.poll(0 if record % 10 else 20):
             numbers.append(model.read_event(reads.recv())[0].record)
@@ -72,7 +76,7 @@ def test_a_subscriber_that_does_not_read_costs_a_bounded_number_of_bytes(build, 
     status, found, err = builder.finish()
     assert status == 0 and slow.poll(0), (found, err)
     # 120 MB came. The queue and what waits in the socket have 8 MiB each.
-    assert grown < 60 and len(numbers) > 300 and numbers[-1] > 500 and numbers == sorted(set(numbers)), (grown, len(numbers), found, err)
+    assert grown < 60 and len(numbers) > 300 and numbers[-1] > record - 100 and numbers == sorted(set(numbers)), (grown, len(numbers), found, err)
     assert err.count("wait for slow subscribers") == 1, err
 
 
@@ -80,10 +84,7 @@ def test_what_clients_of_push_did_not_take_is_counted(build, tmp_path, zeromq):
     endpoint = f"ipc://{tmp_path}/push"
     builder = build("--sources", "1", "--streams", 1, "--sink", f"zmq-push:{endpoint}")
     wait_for(lambda: os.path.exists(tmp_path / "push"))
-    client = zeromq.socket(zmq.PULL)
-    client.setsockopt(zmq.RCVHWM, 1)
-    client.setsockopt(zmq.RCVBUF, 1 << 14)
-    client.connect(endpoint)
+    client = slow_puller(zeromq, endpoint)
     crate = Crate(builder.port, 1)
     for record in range(60):
         crate.send(raw=model.message(1, record, words=[0x8000_8003] + [5] * 20_000))
@@ -96,4 +97,4 @@ def test_what_clients_of_push_did_not_take_is_counted(build, tmp_path, zeromq):
     (sink,) = found["sinks"]
     lost = int(sink["error"].split("the last ")[1].split()[0])
     # What is in the buffers of the sockets may have arrived, or be cut.
-    assert status == 3 and 60 - 8 <= arrived + lost <= 60, (arrived, found, err)
+    assert status == 3 and sink["intact"] == 0 and 60 - 8 <= arrived + lost <= 60, (arrived, found, err)

@@ -114,9 +114,9 @@ impl Connection {
         true
     }
 
-    /// FIN of the other end is the answer to [`Connection::ask`].
+    /// FIN of the other end is the answer to [`Connection::ask`]. One that had to make room has said nothing of the end of its data.
     pub fn was_asked(&self) -> bool {
-        *self.asked() == Some(true)
+        *self.asked() == Some(true) && self.leaves.get().is_none()
     }
 
     /// Data has come that was not read yet.
@@ -449,6 +449,18 @@ mod tests {
         let server = Server::listen(port, None, || Err(io::Error::other("nothing is left"))).unwrap();
         let _board = TcpStream::connect(port).unwrap();
         assert!(!server.join());
+    }
+
+    /// It may have more, which it cannot send as long as there is no room.
+    #[test]
+    fn an_end_to_make_room_is_not_one_that_was_asked_for() {
+        let (connection, mut board) = pair();
+        assert!(connection.is_silent() && connection.leave() && !connection.leave());
+        io::Write::write_all(&mut board, &[7; 8]).unwrap();
+        board.shutdown(Shutdown::Both).unwrap();
+        assert_eq!((&*connection).read(&mut [0; 9]).unwrap(), 8, "what comes nevertheless is served");
+        assert_eq!((&*connection).read(&mut [0; 9]).unwrap(), 0);
+        assert!(!connection.is_silent() && !connection.was_asked());
     }
 
     /// Also if what the board sent before it closed is not read yet.

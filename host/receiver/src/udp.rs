@@ -14,8 +14,8 @@ use crate::sockopt;
 mod order;
 pub use order::{Counts, Gap, Order, Step};
 
-/// Datagrams that one call to the kernel takes, at most.
-const BATCH: usize = 64;
+/// Datagrams that one call to the kernel takes, at most. Where it takes fewer, no more were there.
+pub const BATCH: usize = 64;
 /// Index of the drops in what SO_MEMINFO tells (SK_MEMINFO_DROPS).
 const MEMINFO_DROPS: usize = 8;
 const MEMINFO_VALUES: usize = 9;

@@ -24,6 +24,8 @@ impl Default for Patience {
 pub struct UdpPatience {
     /// From the end of a run to the moment in which what is missing is given up for.
     pub linger: Duration,
+    /// Longest wait for a datagram while later ones are there: no network keeps one back for so long.
+    pub hold: Duration,
     /// Silence after which a board is asked whether its run is over.
     pub silence: Duration,
     /// Longest wait for the ends of runs that were stopped; and for that of an earlier run.
@@ -39,6 +41,7 @@ impl Default for UdpPatience {
     fn default() -> UdpPatience {
         UdpPatience {
             linger: Duration::from_millis(200),
+            hold: Duration::from_secs(5),
             silence: Duration::from_secs(1),
             end: Duration::from_secs(10),
             doubt: Duration::from_secs(2),

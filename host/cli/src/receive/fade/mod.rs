@@ -429,3 +429,25 @@ fn note(live: &Live) -> String {
     }
     text
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A sink that holds a little does not keep a board silent, unless nothing is confirmed before it has made it safe.
+    #[test]
+    fn a_board_is_held_by_a_full_ring_alone() {
+        let size = 64 * PACKET_BYTES as u64;
+        for (used, durable, expected) in [
+            (0, false, false),
+            (8, false, false),
+            (size - PACKET_BYTES as u64, false, false),
+            (size - 8, false, true),
+            (size, false, true),
+            (0, true, false),
+            (8, true, true),
+        ] {
+            assert_eq!(is_held((used, size), durable), expected, "{used} {durable}");
+        }
+    }
+}

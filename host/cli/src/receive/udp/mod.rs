@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use fadelink_receiver::udp::{Batches, Counts, Order};
+use fadelink_receiver::udp::{Batches, Counts, Order, BATCH};
 use fadelink_wire::udp::{self, Datagram};
 use serde_json::{json, Map};
 
@@ -238,8 +238,8 @@ impl Session {
     /// Takes what has come, for one tick at most.
     fn receive(&mut self) -> anyhow::Result<()> {
         let Session { setup, socket, streams, dropped, boards, .. } = self;
-        let mut result = Ok(());
-        socket
+        let (mut result, begun) = (Ok(()), Instant::now());
+        let got = socket
             .receive(|peer, payload| {
                 let reason = match Datagram::parse(payload) {
                     _ if payload.len() > udp::PAYLOAD_MAX => &mut dropped.oversize,
@@ -261,11 +261,12 @@ impl Session {
                 }
             })
             .context("receiving")?;
+        let emptied = (got < BATCH).then_some(begun);
         for stream in streams {
             if stream.is_due(setup.patience) || !stream.words.are_well() {
                 stream.close(setup);
             }
-            stream.advance(setup);
+            stream.advance(setup, emptied);
         }
         result
     }

@@ -22,9 +22,6 @@ use crate::verdict::{Accept, End, Evidence, Verdict};
 /// Longest wait for room in a ring, before other things are looked at.
 const ROOM: Duration = Duration::from_millis(100);
 
-/// Longest wait for a datagram while later ones are there: no network keeps one back for so long.
-const HOLD: Duration = Duration::from_secs(5);
-
 /// Port of a board of which nothing has come.
 pub(super) const UNSEEN: u16 = 0;
 
@@ -246,19 +243,21 @@ impl Stream {
         }
     }
 
-    /// Has recorded what came, and looks whether the sinks are done where no more comes.
-    pub(super) fn advance(&mut self, setup: &Setup) {
+    /// Has recorded what came, and looks whether the sinks are done where no more comes. `emptied`: the kernel had no more datagrams
+    /// then.
+    pub(super) fn advance(&mut self, setup: &Setup, emptied: Option<Instant>) {
         match &mut self.words {
             Words::Come(writer) => {
                 let due = self.order.due();
-                match self.held {
-                    _ if self.order.waiting() == 0 => self.held = None,
-                    Some((held, since)) if held == due => {
-                        if since.elapsed() >= HOLD {
-                            self.order.pass(|step| writer.step(&step, &setup.interrupts));
-                        }
+                if self.order.waiting() == 0 {
+                    self.held = None;
+                } else if let Some((_, since)) = self.held.filter(|(held, _)| *held == due) {
+                    // A sink may have held this program up, and what is waited for wait in the kernel.
+                    if emptied.is_some_and(|emptied| emptied >= since + setup.patience.hold) {
+                        self.order.pass(|step| writer.step(&step, &setup.interrupts));
                     }
-                    _ => self.held = Some((due, Instant::now())),
+                } else {
+                    self.held = Some((due, Instant::now()));
                 }
                 writer.give();
             }

@@ -23,6 +23,7 @@ use crate::verdict::{Accept, State};
 /// As the documented ones, but shorter.
 const PATIENCE: UdpPatience = UdpPatience {
     linger: Duration::from_millis(100),
+    hold: Duration::from_millis(1500),
     silence: Duration::from_millis(150),
     end: Duration::from_millis(1500),
     doubt: Duration::from_millis(400),

@@ -1,6 +1,7 @@
 //! What a builder knows of the end: of its partitions, of its events, and of its group.
 
 use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
 
 use fadelink_sinks::kafka::{Error as Failure, STEP};
 use rdkafka::consumer::Consumer;
@@ -10,6 +11,11 @@ use super::super::partition::Partition;
 use super::super::place::Place;
 use super::super::report::End;
 use super::Builder;
+
+/// Longest wait of a builder that was given nothing for the last reports of the others.
+const OTHERS: Duration = Duration::from_secs(5);
+/// How often they are looked for.
+const LOOK: Duration = Duration::from_millis(100);
 
 impl Builder {
     /// True if each partition was read up to where it ended when this was asked first. That no message comes does not prove it: the
@@ -32,7 +38,7 @@ impl Builder {
     pub(super) fn look_for_end(&mut self) -> End {
         let was_heard = self.report.messages > 0 || self.partitions.values().any(Partition::was_heard);
         let has_none = self.partitions.is_empty();
-        let is_done_by_others = (has_none || !was_heard) && self.group_has_ended();
+        let is_done_by_others = (has_none || !was_heard) && self.others_have_ended();
         let has_read_all = if has_none { is_done_by_others } else { self.has_read_all() };
         let unread = (!has_read_all).then(|| match has_none {
             true => "it has no partition, and nothing proves that its group has read all messages".to_owned(),
@@ -81,6 +87,18 @@ impl Builder {
     /// Notes how far the group is, before this builder is given anything.
     pub(super) fn note_group(&mut self) {
         self.begun = self.group().map(|all| all.iter().map(Standing::read).collect());
+    }
+
+    /// The same of those that end at the same time, as all builders of a service do: they have still to report what they have done.
+    fn others_have_ended(&self) -> bool {
+        let begin = Instant::now();
+        while !self.group_has_ended() {
+            if self.begun.is_none() || begin.elapsed() >= OTHERS {
+                return false;
+            }
+            std::thread::sleep(LOOK);
+        }
+        true
     }
 
     /// True if the places of the group prove that it has ended, and that it has read something since this builder has begun: each

@@ -456,11 +456,11 @@ def test_the_second_interrupt_of_a_feed_gives_its_report(setup):
     feeder = setup.feed("--metrics", f"127.0.0.1:{port}")
     crate = setup.crate(1)
     crate.send(*range(20))
-    setup.read(setup.messages, 20, quiet=0)
+    metrics = lambda: urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=PATIENCE).read().decode()  # noqa: E731
+    wait_for(lambda: re.search(r"^fadelink_feed_delivered_messages_total.* 20$", metrics(), re.M))
     setup.broker.process.send_signal(signal.SIGSTOP)
     try:
         crate.send(*range(20, 50))
-        metrics = lambda: urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=PATIENCE).read().decode()  # noqa: E731
         wait_for(lambda: re.search(r"^fadelink_crate_messages_total{.*} 50$", metrics(), re.M))
         feeder.send_signal(signal.SIGINT)
         crate.wait_for_stop()

@@ -220,15 +220,19 @@ pub fn is_absent(code: RDKafkaErrorCode) -> bool {
 /// # Errors
 /// Another one, or one that does not pass in [`PATIENCE`].
 pub fn patiently<T>(what: &'static str, action: impl Fn() -> Result<T, KafkaError>) -> Result<T, Error> {
-    insist(Error::is_passing, || during(what, action()))
+    insist(PATIENCE, Error::is_passing, || during(what, action()))
 }
 
-/// Tries again for [`PATIENCE`] what fails by an error that may pass.
+/// Tries again for `patience` what fails by an error that may pass.
 ///
 /// # Errors
 /// The last one.
-pub fn insist<T>(may_pass: impl Fn(&Error) -> bool, action: impl Fn() -> Result<T, Error>) -> Result<T, Error> {
-    let deadline = Instant::now() + PATIENCE;
+pub fn insist<T>(
+    patience: Duration,
+    may_pass: impl Fn(&Error) -> bool,
+    action: impl Fn() -> Result<T, Error>,
+) -> Result<T, Error> {
+    let deadline = Instant::now() + patience;
     loop {
         match action() {
             Err(error) if Instant::now() < deadline && may_pass(&error) => std::thread::sleep(RETRY),

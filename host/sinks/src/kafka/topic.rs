@@ -7,9 +7,13 @@ use rdkafka::client::DefaultClientContext;
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use tokio::runtime::Runtime;
 
-use super::client::{config, during, patiently, Error, MESSAGE_BYTES, PATIENCE, RETRY};
+use super::client::{config, during, insist, patiently, Error, MESSAGE_BYTES, PATIENCE, RETRY};
 use super::connect::connect;
 
+/// Longest wait for a topic to be created: brokers that were away accept none until they have found each other.
+const CREATION: Duration = Duration::from_secs(60);
+/// Of one request for it. One that is not answered may have been lost; the next one finds the topic, or creates it.
+const ATTEMPT: Duration = Duration::from_secs(5);
 /// Topics that keep messages for less are told: runs may take as long.
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
@@ -25,14 +29,15 @@ pub fn topic(brokers: &str, name: &str, partitions: usize, settings: (&str, &str
     let new = NewTopic::new(name, partitions as i32, TopicReplication::Fixed(-1))
         .set("max.message.bytes", MESSAGE_BYTES)
         .set(settings.0, settings.1);
-    let options = AdminOptions::new().operation_timeout(Some(PATIENCE));
-    patiently("creating a topic", || {
+    let options = AdminOptions::new().request_timeout(Some(ATTEMPT));
+    let create = || {
         let made = runtime.block_on(admin.create_topics([&new], &options))?;
         match made.into_iter().next() {
             Some(Err((_, code))) if code != RDKafkaErrorCode::TopicAlreadyExists => Err(KafkaError::AdminOp(code)),
             _ => Ok(()),
         }
-    })?;
+    };
+    insist(CREATION, Error::is_passing, || during("creating a topic", create()))?;
     let deadline = Instant::now() + PATIENCE;
     loop {
         let metadata = patiently("asking for a topic", || admin.inner().fetch_metadata(Some(name), PATIENCE))?;

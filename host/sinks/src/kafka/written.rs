@@ -13,7 +13,7 @@ use rdkafka::error::KafkaError;
 use rdkafka::message::Message;
 use rdkafka::producer::{DeliveryResult, ProducerContext};
 
-use super::client::{during, insist, Error};
+use super::client::{during, insist, Error, PATIENCE};
 
 #[derive(Debug, Default)]
 struct State {
@@ -107,7 +107,7 @@ impl Written {
             Error::Short { .. } => true,
             error => (error.is_passing() || error.is_absent()) && go_on(),
         };
-        match insist(may_pass, || self.look(topic, &offsets)) {
+        match insist(PATIENCE, may_pass, || self.look(topic, &offsets)) {
             Err(Error::Short { topic, partition, what }) => Err(Error::Gone { topic, partition, what }),
             Err(error) if error.is_absent() => {
                 let what = "it does not exist".into();

@@ -144,24 +144,13 @@ def test_disk_full_keeps_what_was_written(bench):
         sh("umount", disk)
 
 
-def test_interface_goes_down(bench):
-    bench.sim()
-    receiver = bench.receive("--verify", "counter")
-    bench.wait_for_frames()
-    sh("ip", "-n", bench.pc_ns, "link", "set", "eth0", "down")
-    status, out, err = receiver.finish()
-    assert status == 3 and "eth0 went down" in err, err
-    result = json.loads(out)["febs"][0]
-    assert result["wrong_words"] == 0 and result["words"] > 0 and not result["complete"]
-
-
 def test_interface_is_removed(bench):
     bench.sim()
     receiver = bench.receive("--verify", "counter")
     bench.wait_for_frames()
     sh("ip", "-n", bench.pc_ns, "link", "delete", "eth0")
     status, _, err = receiver.finish()
-    assert status == 3 and "eth0" in err, err
+    assert status == 3 and "interface eth0 was removed" in err, err
 
 
 def test_a_second_interrupt_does_not_wait_for_a_board_that_is_gone(bench):

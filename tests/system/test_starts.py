@@ -8,11 +8,11 @@ import struct
 import pytest
 from support.netns import BOARD, FEBS, add_address, report, wait_for
 from support.paths import FADELINK, SEED, VECTORS
-from support.relay import C1, C, Obeyed, Relayed, permit_of
+from support.relay import Obeyed, Relayed, permit_of
+from support.resets import reset
 
 PROTOCOLS = ["fade10g", "fade1"]
 U = json.loads((VECTORS / "udp.json").read_text())["constants"]
-OTHER = bytes.fromhex("02aa00000099")
 SLOW = ["--gap", 2000]
 
 
@@ -21,11 +21,6 @@ def cable(tmp_path):
     cable = Relayed(tmp_path)
     yield cable
     cable.close()
-
-
-def reset(protocol):
-    kind = struct.pack(">HHHI", C["VERSION"], C["CMD_RESET"], 0, 0) if protocol == "fade10g" else struct.pack(">H", C1["TYPE_RESET"])
-    return (bytes.fromhex(FEBS[0].replace(":", "")) + OTHER + b"\xfa\xde" + kind).ljust(78, b"\xa5")
 
 
 class Board:

@@ -12,6 +12,7 @@ from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 from support.netns import BOARD, FEBS, PC, report, sh, wait_for
 from support.paths import FADELINK
+from support.resets import OTHER, send_reset
 
 UDP_PORT, TCP_PORT, STREAM_PORT = 10000, 10000, 49152
 ENABLE, PEER_IP, PEER_PORT, RUN, DATAGRAMS = "0x80000001", "0x80000002", "0x80000003", "0x80000006", "0x80000100"
@@ -428,16 +429,6 @@ def test_a_board_of_fade10g_that_was_restarted_says_so(net):
     code, found = fade.end()
     assert code == 3 and reasons(found) == ["board"] and "switched off" in found["reasons"][0]["text"], found
     assert found["board_resets"] is None and not json.loads((net.tmp / "data.json").read_text())["complete"]
-
-
-RESETS = {"fade10g": b"\1\0\0\5\0\0\0\0\0\0", "fade1": b"\0\5"}
-OTHER = "02:00:00:00:00:99"
-
-
-def send_reset(net, protocol):
-    feb, other = (bytes.fromhex(mac.replace(":", "")) for mac in (FEBS[0], OTHER))
-    with net.raw(net.pc_ns, "eth0") as raw:
-        raw.send((feb + other + b"\xfa\xde" + RESETS[protocol]).ljust(78, b"\xa5"))
 
 
 @pytest.mark.parametrize("protocol,accept", [("fade10g", []), ("fade1", []), ("fade1", ["--end", "silence"])])

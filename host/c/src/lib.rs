@@ -244,7 +244,7 @@ pub unsafe extern "C" fn fadelink_feb_ending(feb: *const OpenFeb) -> c_int {
 pub unsafe extern "C" fn fadelink_inquire(feb: *mut OpenFeb, inquiry: *mut FebInquiry) -> c_int {
     // SAFETY: see the header.
     let (Some(handle), Some(out)) = (unsafe { (reader(feb), non_null(inquiry, "inquiry")) }) else { return ERROR };
-    status(handle.inquire().map(|Inquiry { ending, resets }| {
+    status(handle.inquire().map(|Inquiry { ending, resets, .. }| {
         let by = resets.and_then(|resets| resets.by);
         *out = FebInquiry {
             ending: ending as i32,

@@ -60,6 +60,11 @@ const METRICS: &[(&str, Kind, &str)] = &[
     ("fadelink_link_dropped_frames_total", Counter, "Frames that belong to no open board, by reason."),
     ("fadelink_link_resets_total", Counter, "RESET frames that were sent to boards that nobody has opened."),
     ("fadelink_link_send_errors_total", Counter, "Frames that could not be sent."),
+    (
+        "fadelink_link_interruptions_total",
+        Counter,
+        "Times that the interface could not receive: down, port of a bridge, another address.",
+    ),
     ("fadelink_udp_datagrams_total", Counter, "Datagrams of a board that came in time."),
     ("fadelink_udp_lost_datagrams_total", Counter, "Datagrams that did not come."),
     ("fadelink_udp_late_datagrams_total", Counter, "Datagrams that came after they were given up for lost."),
@@ -306,8 +311,9 @@ impl Meter {
         self.count("fadelink_link_frames_total", &labels, counts.frames);
         self.count("fadelink_link_resets_total", &labels, counts.resets);
         self.count("fadelink_link_send_errors_total", &labels, counts.send_errors);
+        self.count("fadelink_link_interruptions_total", &labels, counts.interruptions);
         for (reason, value) in counts.entries() {
-            if !["frames", "resets", "send_errors"].contains(&reason) {
+            if !["frames", "resets", "send_errors", "interruptions"].contains(&reason) {
                 let labels = [("interface", interface), ("reason", reason)];
                 self.count("fadelink_link_dropped_frames_total", &labels, value);
             }

@@ -264,7 +264,7 @@ impl Feb {
     fn inquire(&self, py: Python<'_>) -> PyResult<(Option<&'static str>, Option<u8>, Option<String>)> {
         let handle = self.handle.clone();
         interruptible(py, move || {
-            let Inquiry { ending, resets } = lock(&handle).handle.inquire().map_err(raise)?;
+            let Inquiry { ending, resets, .. } = lock(&handle).handle.inquire().map_err(raise)?;
             let by = resets.and_then(|resets| resets.by);
             Ok((ending.name(), resets.map(|resets| resets.count), by.map(|by| by.to_string())))
         })

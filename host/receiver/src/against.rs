@@ -47,7 +47,7 @@ impl FebHandle {
     /// # Errors
     /// As of [`Self::inquire`].
     pub fn against(&self) -> Result<Vec<Against>, Error> {
-        let Inquiry { ending, resets } = self.inquire()?;
+        let Inquiry { ending, resets, .. } = self.inquire()?;
         let counts = self.counters();
         let count = |count: u64, what: fn(u64) -> Against| (count > 0).then(|| what(count));
         let is_told = !matches!(ending, Ending::Unknown | Ending::Confirmed | Ending::Silence);

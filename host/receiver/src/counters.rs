@@ -115,6 +115,8 @@ counters! {
         kernel_drops,
         /// Frames that could not be sent.
         send_errors,
+        /// Times that the interface could not receive: it was down, a port of a bridge, or had another address.
+        interruptions,
     }
 }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 use fadelink_wire::fade10g::{self, Identity, ResetBy};
 use fadelink_wire::{Firmware, Protocol, Resets};
 
+use crate::engine::CommandError;
 use crate::kind::Kind;
 use crate::receiver::FebHandle;
 use crate::shared::{Ending, Phase};
@@ -21,45 +22,58 @@ pub struct Inquiry {
     pub ending: Ending,
     /// RESETs that it has obeyed since START; `None`: it does not tell.
     pub resets: Option<Resets>,
+    /// It was asked just now, and has answered.
+    pub has_answered: bool,
 }
 
 impl FebHandle {
-    /// Asks the FEB how its transmission has ended. FADE v1 has told all that it tells by itself. Published cores are not asked,
-    /// for they tell nothing.
+    /// Asks the FEB how its transmission has ended. FADE v1 tells by itself how, once it is asked to stop. Published cores are not
+    /// asked, for they tell nothing.
     ///
     /// # Errors
     /// No answer, or a failed interface.
     pub fn inquire(&self) -> Result<Inquiry, Error> {
         let (number, resets) = self.told();
-        let told = Inquiry { ending: self.ending(), resets };
-        match self.kind() {
+        let told = Inquiry { ending: self.ending(), resets, has_answered: false };
+        match (self.phase(), self.kind()) {
             // What it tells then is of an earlier one.
-            _ if self.phase() == Phase::Idle => Ok(Inquiry::default()),
-            Some(Kind { protocol: Protocol::Fade10g, firmware: Some(Firmware::Fadelink), .. }) => {
+            (Phase::Idle, _) => Ok(Inquiry::default()),
+            (_, Some(Kind { protocol: Protocol::Fade10g, firmware: Some(Firmware::Fadelink), .. })) => {
                 fade10g(&self.commander(), number)
+            }
+            (Phase::Running, Some(Kind { protocol: Protocol::Fade1, firmware: Some(Firmware::Fadelink), .. })) => {
+                match ask(&self.commander(), fade10g::CMD_IDENTIFY) {
+                    // The kernel driver does not ask it.
+                    Err(Error::Command { error: CommandError::NoCommands(_), .. }) => Ok(told),
+                    answer => Ok(Inquiry { ending: Ending::of(answer? as u8), has_answered: true, ..told }),
+                }
             }
             _ => Ok(told),
         }
     }
 }
 
+fn ask(commander: &Commander, code: u16) -> Result<u64, Error> {
+    commander.command_with(code, 0, PATIENCE.0, PATIENCE.1)
+}
+
 /// `number`: of the transmission, if it is known.
 fn fade10g(commander: &Commander, number: Option<u16>) -> Result<Inquiry, Error> {
-    let ask = |code| commander.command_with(code, 0, PATIENCE.0, PATIENCE.1);
-    let Some(identity) = Identity::from_value(ask(fade10g::CMD_IDENTIFY)?) else { return Ok(Inquiry::default()) };
-    let ending = Ending::of_fade10g(&identity, number);
-    if ending == Ending::OtherTransmission || ending == Ending::SwitchedOff {
+    let answer = Inquiry { has_answered: true, ..Inquiry::default() };
+    let Some(identity) = Identity::from_value(ask(commander, fade10g::CMD_IDENTIFY)?) else { return Ok(answer) };
+    let answer = Inquiry { ending: Ending::of_fade10g(&identity, number), ..answer };
+    if answer.ending == Ending::OtherTransmission || answer.ending == Ending::SwitchedOff {
         // What it counts is not of this one.
-        return Ok(Inquiry { ending, resets: None });
+        return Ok(answer);
     }
-    let Some(count) = identity.resets else { return Ok(Inquiry { ending, resets: None }) };
+    let Some(count) = identity.resets else { return Ok(answer) };
     let mut resets = Resets { count, by: None };
     if count > 0 {
         // Earlier kernel drivers refuse this one.
-        let told = ask(fade10g::CMD_RESET_BY).ok().map(ResetBy::from_value);
+        let told = ask(commander, fade10g::CMD_RESET_BY).ok().map(ResetBy::from_value);
         resets.by = told.filter(|told| told.transmission == identity.transmission).and_then(|told| told.by);
     }
-    Ok(Inquiry { ending, resets: Some(resets) })
+    Ok(Inquiry { resets: Some(resets), ..answer })
 }
 
 #[cfg(test)]

@@ -1,9 +1,11 @@
 //! A network interface, checked before it is used.
 
+use std::fmt;
 use std::io;
 use std::mem::zeroed;
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixDatagram;
+use std::path::Path;
 
 use fadelink_wire::{ethernet, fade1, fade10g, MacAddr, Protocol};
 
@@ -18,6 +20,47 @@ pub struct Interface {
     pub mac: MacAddr,
     /// Its MTU.
     pub mtu: u32,
+}
+
+/// What keeps an interface that exists from receiving.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Obstacle {
+    /// It was set down.
+    Down,
+    /// It is a port of this bridge or bond, which takes the frames that come.
+    Port(String),
+    /// Its MTU has become smaller.
+    Mtu(u32),
+    /// It has another address: the boards send to the one that it had.
+    Address(MacAddr),
+}
+
+impl fmt::Display for Obstacle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Obstacle::Down => f.write_str("is down"),
+            Obstacle::Port(master) => write!(f, "is a port of {master}, which takes the frames that come"),
+            Obstacle::Mtu(mtu) => write!(f, "has MTU {mtu} now, less than before"),
+            Obstacle::Address(mac) => write!(f, "has another address now, {mac}"),
+        }
+    }
+}
+
+/// The bridge, bond or team of which the interface is a port. None: it is none, or `sys`, where /sys is, shows the interfaces of
+/// another network namespace. An interface of a VRF receives as any other.
+pub fn master(sys: &Path, name: &str, index: u32) -> Option<String> {
+    let class = sys.join("class/net");
+    let of = |interface: &str, value: &str| std::fs::read_to_string(class.join(interface).join(value)).ok();
+    if of(name, "ifindex")?.trim().parse() != Ok(index) {
+        return None;
+    }
+    let link = std::fs::read_link(class.join(name).join("master")).ok()?;
+    let master = link.file_name()?.to_str()?;
+    let flags =
+        of(master, "flags").and_then(|flags| u32::from_str_radix(flags.trim().trim_start_matches("0x"), 16).ok());
+    // A VRF has the flags of a master that does not resolve addresses.
+    let vrf = (libc::IFF_MASTER | libc::IFF_NOARP) as u32;
+    flags.is_none_or(|flags| flags & vrf != vrf).then(|| master.to_owned())
 }
 
 /// Checks that data frames pass through the interface of this index: of a FEB that may speak FADE-10G, those.
@@ -64,8 +107,44 @@ impl Interface {
             let message = format!("interface {name} does not exist; `ip link` lists those that do");
             io::Error::new(io::ErrorKind::NotFound, message)
         })?;
-        let (mac, mtu) = check(&socket, name)?;
+        let State { is_up, mac, mtu, kind } = state(&socket, name)?;
+        if !is_up {
+            let message = format!("interface {name} is down; set it up: ip link set {name} up");
+            return Err(io::Error::new(io::ErrorKind::NetworkDown, message));
+        }
+        if kind != libc::ARPHRD_ETHER {
+            return Err(invalid(format!(
+                "interface {name} is not an Ethernet interface (type {kind}); choose one that is"
+            )));
+        }
+        if let Some(master) = master(Path::new("/sys"), name, index) {
+            return Err(invalid(format!(
+                "interface {name} {}; receive from {master}, or take it out: ip link set {name} nomaster",
+                Obstacle::Port(master.clone())
+            )));
+        }
         Ok(Interface { name: name.to_owned(), index, mac, mtu })
+    }
+
+    /// What keeps it from receiving now.
+    ///
+    /// # Errors
+    /// It does not exist any more.
+    pub fn obstacle(&self) -> io::Result<Option<Obstacle>> {
+        let gone = |_| {
+            let message = format!("interface {} was removed", self.name);
+            io::Error::new(io::ErrorKind::NotFound, message)
+        };
+        // It may have got another name.
+        let name = name_of(self.index).map_err(gone)?;
+        let State { is_up, mac, mtu, .. } = state(&UnixDatagram::unbound()?, &name).map_err(gone)?;
+        Ok(match master(Path::new("/sys"), &name, self.index) {
+            _ if !is_up => Some(Obstacle::Down),
+            Some(master) => Some(Obstacle::Port(master)),
+            None if mac != self.mac => Some(Obstacle::Address(mac)),
+            None if mtu < self.mtu => Some(Obstacle::Mtu(mtu)),
+            None => None,
+        })
     }
 }
 
@@ -84,8 +163,17 @@ pub(crate) fn explained(error: io::Error, what: &str) -> io::Error {
     io::Error::new(error.kind(), format!("{what}: {error}{hint}"))
 }
 
-/// Asks for the interface's address and MTU; it must be an Ethernet that is up.
-fn check(socket: &UnixDatagram, name: &str) -> io::Result<(MacAddr, u32)> {
+/// What the kernel says of an interface.
+struct State {
+    is_up: bool,
+    mac: MacAddr,
+    mtu: u32,
+    /// Its kind of hardware address, `ARPHRD_*`.
+    kind: u16,
+}
+
+/// Asks for it. The name is a valid one.
+fn state(socket: &UnixDatagram, name: &str) -> io::Result<State> {
     // SAFETY: an all-zero request is valid; the name fits with its NUL; each union field is the one
     // that the ioctl has filled.
     unsafe {
@@ -98,20 +186,37 @@ fn check(socket: &UnixDatagram, name: &str) -> io::Result<(MacAddr, u32)> {
             Ok(request)
         };
         let flags = i32::from(ask(libc::SIOCGIFFLAGS, "flags")?.ifr_ifru.ifru_flags);
-        if flags & libc::IFF_UP == 0 {
-            let message = format!("interface {name} is down; set it up: ip link set {name} up");
-            return Err(io::Error::new(io::ErrorKind::NetworkDown, message));
-        }
-        let mtu = ask(libc::SIOCGIFMTU, "MTU")?.ifr_ifru.ifru_mtu;
+        let mtu = ask(libc::SIOCGIFMTU, "MTU")?.ifr_ifru.ifru_mtu as u32;
         let address = ask(libc::SIOCGIFHWADDR, "address")?.ifr_ifru.ifru_hwaddr;
-        if address.sa_family != libc::ARPHRD_ETHER {
-            let message = format!(
-                "interface {name} is not an Ethernet interface (type {}); choose one that is",
-                address.sa_family
-            );
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
-        }
         let [a, b, c, d, e, f, ..] = address.sa_data.map(|byte| byte as u8);
-        Ok((MacAddr([a, b, c, d, e, f]), mtu as u32))
+        Ok(State { is_up: flags & libc::IFF_UP != 0, mac: MacAddr([a, b, c, d, e, f]), mtu, kind: address.sa_family })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A folder as /sys: interface `eth1` with index 7 and its master, whose flags are these.
+    fn with_master(flags: &str) -> tempfile::TempDir {
+        let sys = tempfile::tempdir().unwrap();
+        let class = sys.path().join("class/net");
+        std::fs::create_dir_all(class.join("eth1")).unwrap();
+        std::fs::create_dir_all(class.join("m0")).unwrap();
+        std::fs::write(class.join("eth1/ifindex"), "7\n").unwrap();
+        std::fs::write(class.join("m0/flags"), flags).unwrap();
+        std::os::unix::fs::symlink("../m0", class.join("eth1/master")).unwrap();
+        sys
+    }
+
+    #[test]
+    fn a_port_of_a_bridge_or_bond_is_told_from_an_interface_of_a_vrf() {
+        for (flags, is_port) in [("0x1003", true), ("0x1443", true), ("0x1002", true), ("0x4c1", false)] {
+            let sys = with_master(flags);
+            let found = master(sys.path(), "eth1", 7);
+            assert_eq!(found.as_deref(), is_port.then_some("m0"), "{flags}");
+            assert_eq!(master(sys.path(), "eth1", 8), None, "of another network namespace");
+        }
+        assert_eq!(master(tempfile::tempdir().unwrap().path(), "eth1", 7), None);
     }
 }

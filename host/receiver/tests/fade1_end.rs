@@ -4,10 +4,11 @@ mod model;
 
 use std::time::Duration;
 
+use fadelink_receiver::engine::{CommandError, FebConfig};
 use fadelink_receiver::shared::{Ending, Phase};
 use fadelink_wire::fade1::{self, Request};
-use fadelink_wire::{fade10g, MacAddr, Protocol, Resets};
-use model::fade1::{data, Bench, MS};
+use fadelink_wire::{fade10g, Firmware, MacAddr, Protocol, Resets};
+use model::fade1::{config, data, Bench, MS};
 
 #[test]
 fn stop_is_repeated_until_there_is_silence() {
@@ -171,4 +172,53 @@ fn a_board_without_data_ends_without_data() {
     bench.state(fade1::Phase::Ended, 0);
     assert_eq!((bench.reader.phase(), bench.reader.ending()), (Phase::Complete, Ending::Confirmed));
     assert_eq!(bench.reader.tail(), 0);
+}
+
+#[test]
+fn a_board_that_is_asked_while_it_runs_tells_how_its_transmission_stands() {
+    for (phase, packets, ending) in [
+        (fade1::Phase::Running, 1, Ending::Unknown),
+        (fade1::Phase::Stopping, 2, Ending::Unknown),
+        (fade1::Phase::None, 0, Ending::SwitchedOff),
+        (fade1::Phase::Reset, 1, Ending::Reset),
+        (fade1::Phase::Ended, 1, Ending::Confirmed),
+        (fade1::Phase::Ended, 2, Ending::OtherNumber),
+    ] {
+        let mut bench = Bench::started();
+        let outcome = bench.command(fade10g::CMD_IDENTIFY);
+        bench.wait(10 * MS);
+        assert_eq!(bench.requests(), (vec![], 2), "the question, and once more");
+        bench.state(phase, packets);
+        assert_eq!(outcome.try_recv().unwrap(), Ok(ending as u64), "{phase:?}");
+        assert_eq!(bench.reader.phase(), Phase::Running, "{phase:?}: it is the user who ends it");
+        assert_eq!(bench.reader.counters.read().unexpected_responses, 0, "{phase:?}");
+        bench.wait(100 * MS);
+        assert_eq!(bench.requests(), (vec![], 0), "{phase:?}: no more questions");
+    }
+    let mut bench = Bench::started();
+    let outcome = bench.command(fade10g::CMD_IDENTIFY);
+    bench.state_of(bench.transmission + 1, fade1::Phase::Running, 0);
+    assert_eq!(outcome.try_recv().unwrap(), Ok(Ending::OtherTransmission as u64));
+}
+
+#[test]
+fn a_board_that_does_not_answer_a_question_is_told() {
+    let mut bench = Bench::started();
+    let outcome = bench.command(fade10g::CMD_IDENTIFY);
+    for _ in 0..6 {
+        assert!(outcome.try_recv().is_err());
+        bench.wait(10 * MS);
+    }
+    let error = CommandError::Timeout { code: fade10g::CMD_IDENTIFY, attempts: 6 };
+    assert_eq!(outcome.try_recv().unwrap(), Err(error));
+    assert_eq!(bench.reader.phase(), Phase::Running);
+}
+
+#[test]
+fn published_boards_of_fade_v1_are_not_asked() {
+    let mut bench =
+        Bench::started_with(FebConfig { firmware: Some(Firmware::PublishedV1), ..config(Some(Protocol::Fade1)) });
+    let outcome = bench.command(fade10g::CMD_IDENTIFY);
+    assert_eq!(outcome.try_recv().unwrap(), Err(CommandError::NoCommands(fade10g::CMD_IDENTIFY)));
+    assert_eq!(bench.requests(), (vec![], 0));
 }

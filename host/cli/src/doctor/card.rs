@@ -29,6 +29,16 @@ fn link(files: &Files, iface: &str) -> Finding {
         let step = "name the interface that the boards are connected to";
         return Finding::fault(CHECK, "not Ethernet", "no board can send to it", step.into());
     }
+    if let Some(master) = files.master(iface) {
+        let meaning =
+            "nothing is received from it: that takes all frames, so name that, or take the interface out of it";
+        return Finding::fault(
+            CHECK,
+            format!("a port of {master}"),
+            meaning,
+            format!("ip link set dev {iface} nomaster"),
+        );
+    }
     let flags = of("flags").and_then(|flags| u32::from_str_radix(flags.trim_start_matches("0x"), 16).ok());
     if flags.is_none_or(|flags| flags & libc::IFF_UP as u32 == 0) {
         return Finding::fault(CHECK, "down", "nothing is received", format!("ip link set dev {iface} up"));
@@ -245,6 +255,18 @@ mod tests {
         let wandering = (State::Improve, "on CPUs 9", Some("systemctl disable --now irqbalance"));
         assert_eq!(one(&interrupts(&files, "eth1")), wandering);
         assert_eq!(one(&losses(&files, "eth1")).1, "rx_missed_errors 7");
+        for (file, text) in
+            [("eth1/ifindex", "4\n"), ("eth1/type", "1\n"), ("eth1/flags", "0x1003\n"), ("bond0/flags", "0x1443\n")]
+        {
+            let path = root.path().join("sys/class/net").join(file);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+        assert_eq!(one(&link(&files, "eth1")), (State::Good, "up", None));
+        let master = root.path().join("sys/class/net/eth1/master");
+        std::os::unix::fs::symlink("../bond0", master).unwrap();
+        let port = (State::Fault, "a port of bond0", Some("ip link set dev eth1 nomaster"));
+        assert_eq!(one(&link(&files, "eth1")), port);
         std::fs::remove_file(root.path().join("proc/77/comm")).unwrap();
         assert_eq!(one(&interrupts(&files, "eth1")).0, State::Good);
     }

@@ -39,6 +39,12 @@ impl Files {
         self.0.join(path).exists()
     }
 
+    /// The bridge or bond that takes the frames of an interface.
+    pub fn master(&self, iface: &str) -> Option<String> {
+        let index = self.value(&format!("sys/class/net/{iface}/ifindex"))?;
+        fadelink_receiver::interface::master(&self.0.join("sys"), iface, index)
+    }
+
     pub fn has_interface(&self, iface: &str) -> bool {
         !iface.contains('/') && self.exists(&format!("sys/class/net/{iface}/ifindex"))
     }

@@ -8,32 +8,106 @@ use fadelink_wire::Resets;
 
 use crate::exit;
 
-/// When a board was asked.
+/// What a board that sends nothing says when it is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Answer {
+    /// Its transmission runs.
+    Runs,
+    /// It cannot be asked: published firmware, or FADE v1 through the kernel driver.
+    CannotTell,
+    /// None comes.
+    None,
+}
+
+impl Answer {
+    /// In words, of a board of which nothing comes.
+    pub fn in_words(self) -> &'static str {
+        match self {
+            Answer::Runs => "it answers, and its transmission runs: its source gives no words",
+            Answer::CannotTell => "it cannot be asked why",
+            Answer::None => "it does not answer: check its power and the cable",
+        }
+    }
+}
+
+/// Looks after a board that sends nothing, though its transmission runs.
 pub struct Inquirer {
     /// Silence, and time from one question to the next, before it is asked.
     interval: Duration,
     asked: Option<Instant>,
+    /// The latest answer since data came, and when that was.
+    answer: Option<(Answer, Instant)>,
+    /// That it sends nothing, and is well, is told once: a source may be slow.
+    is_told: bool,
+    /// By the latest answer nothing more will come.
+    ending: Ending,
 }
 
 impl Inquirer {
     pub fn new(interval: Duration) -> Inquirer {
-        Inquirer { interval, asked: None }
+        Inquirer { interval, asked: None, answer: None, is_told: false, ending: Ending::Unknown }
     }
 
-    /// Of a board that has answered STOP, and has sent nothing since `last_data`: why nothing more will come, in words.
-    pub fn why_silent(&mut self, feb: &FebHandle, last_data: Instant) -> Option<String> {
+    /// Of a board that has sent nothing since `last_data`: why nothing more will come, in words. Tells the user when it does not answer,
+    /// and when it does again. Before its end was asked for (`is_stopped`) it must say so twice: START may be under way again.
+    pub fn why_silent(&mut self, feb: &FebHandle, last_data: Instant, is_stopped: bool) -> Option<String> {
+        if self.answer.is_some_and(|(_, since)| since != last_data) {
+            self.tell(feb, None, last_data);
+        }
         let last = self.asked.map_or(last_data, |asked| asked.max(last_data));
         if last.elapsed() < self.interval {
             return None;
         }
-        let answer = feb.inquire();
+        let inquiry = feb.inquire();
         self.asked = Some(Instant::now());
-        broken_off(feb, &answer.ok()?)
+        let ending = inquiry.as_ref().map_or(Ending::Unknown, |inquiry| inquiry.ending);
+        let was_said = std::mem::replace(&mut self.ending, ending) == ending;
+        let answer = match &inquiry {
+            Ok(inquiry) if ending != Ending::Unknown => {
+                return broken_off(feb, inquiry).filter(|_| was_said || is_stopped)
+            }
+            Ok(Inquiry { has_answered: true, .. }) => Answer::Runs,
+            Ok(_) => Answer::CannotTell,
+            Err(_) => Answer::None,
+        };
+        self.tell(feb, Some(answer), last_data);
+        None
+    }
+
+    /// Tells what has changed. `answer`: `None` if data has come.
+    fn tell(&mut self, feb: &FebHandle, answer: Option<Answer>, last_data: Instant) {
+        let before = self.answer;
+        self.answer = answer.map(|answer| (answer, before.map_or(last_data, |(_, since)| since)));
+        let (mac, silence) = (feb.mac(), |since: Instant| since.elapsed().as_secs_f64());
+        match (before, answer) {
+            (Some((Answer::None, _)), Some(Answer::None)) => {}
+            (_, Some(Answer::None)) => {
+                tracing::warn!("FEB {mac}: no data for {:.1} s; {}", silence(last_data), Answer::None.in_words());
+            }
+            (Some((Answer::None, since)), None) => {
+                tracing::warn!("FEB {mac}: it sends again, after {:.1} s", silence(since));
+            }
+            (Some((Answer::None, since)), Some(_)) => {
+                tracing::warn!("FEB {mac}: it answers again, after {:.1} s without data", silence(since));
+            }
+            (_, Some(answer)) if !std::mem::replace(&mut self.is_told, true) => {
+                tracing::warn!("FEB {mac}: no data for {:.1} s; {}", silence(last_data), answer.in_words());
+            }
+            _ => {}
+        }
+    }
+
+    /// What it has said, if it sends nothing.
+    pub fn answer(&self) -> Option<Answer> {
+        self.answer.map(|(answer, _)| answer)
     }
 }
 
 /// Why the transmission has ended before its end, in words.
 fn broken_off(feb: &FebHandle, inquiry: &Inquiry) -> Option<String> {
+    if inquiry.ending == Ending::Confirmed {
+        return Some(format!("FEB {}: another program has asked for the end of its transmission", feb.mac()));
+    }
     let by = inquiry.resets.and_then(|resets| resets.by);
     let error = Error::Aborted(feb.mac(), inquiry.ending, by);
     (inquiry.ending != Ending::Unknown).then(|| exit::in_words(&error.into()))

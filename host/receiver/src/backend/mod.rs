@@ -5,6 +5,8 @@ use std::os::fd::BorrowedFd;
 
 use fadelink_wire::MacAddr;
 
+use crate::interface::Obstacle;
+
 pub mod in_process;
 pub mod packet;
 #[cfg(feature = "xdp")]
@@ -26,13 +28,20 @@ pub trait Backend: std::marker::Send + 'static {
     fn mtu(&self) -> u32 {
         u32::MAX
     }
+    /// What keeps the interface from receiving: now, or for a moment since this was asked last.
+    ///
+    /// # Errors
+    /// It does not exist any more.
+    fn obstacle(&mut self) -> io::Result<Option<Obstacle>> {
+        Ok(None)
+    }
     /// Readable when frames wait.
     fn fd(&self) -> BorrowedFd<'_>;
     /// Hands frames that wait to `handler`, at most a batch; tells how many. `handler` sends answers
     /// through its second parameter.
     ///
     /// # Errors
-    /// The interface has failed; the message says how and what to do.
+    /// The interface has failed, or does not exist any more; the message says how and what to do. One that is down is waited for.
     fn receive(&mut self, handler: &mut dyn FnMut(&[u8], &mut Send<'_>)) -> io::Result<usize>;
     /// Sends one frame.
     ///

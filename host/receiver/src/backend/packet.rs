@@ -15,7 +15,7 @@ use rustix::net::{
 };
 
 use super::{Backend, Losses, Send, BATCH};
-use crate::interface::{explain, explained, Interface};
+use crate::interface::{explain, explained, Interface, Obstacle};
 use crate::mapping::Mapping;
 use crate::sockopt;
 
@@ -38,6 +38,8 @@ pub struct Packet {
     next_frame: usize,
     /// FEBs whose frames have a socket of their own.
     elsewhere: Vec<MacAddr>,
+    /// The interface has, and nobody was told yet.
+    went_down: bool,
 }
 
 /// Answers that wait, at most, for the one call that sends them; they are to frames that came together.
@@ -87,7 +89,8 @@ impl Packet {
         let ring = Mapping::shared(socket.as_fd(), 0, BLOCK_BYTES * blocks, true)
             .map_err(|error| explained(error, &format!("mapping the packet ring on {name}")))?;
         let transmitter = Transmitter { socket, errors: 0, answers: [[0; REQUEST_LEN]; ANSWERS], waiting: 0 };
-        let mut packet = Packet { interface, transmitter, ring, frames, next_frame: 0, elsewhere: Vec::new() };
+        let mut packet =
+            Packet { interface, transmitter, ring, frames, next_frame: 0, elsewhere: Vec::new(), went_down: false };
         if let Some(feb) = feb {
             packet.filter(&[feb], true)?;
         }
@@ -169,19 +172,17 @@ impl Packet {
         frames
     }
 
-    /// The error that the kernel keeps for the socket, as when the interface goes down.
-    fn socket_error(&self) -> io::Result<()> {
+    /// The error that the kernel keeps for the socket. That the interface has gone down is none while it exists: the kernel binds
+    /// the socket again when it is up.
+    fn socket_error(&mut self) -> io::Result<()> {
         // Asking fails for a bad descriptor alone.
         let Ok(Err(error)) = rustix::net::sockopt::socket_error(&self.transmitter.socket) else { return Ok(()) };
         let error = io::Error::from(error);
-        let name = &self.interface.name;
-        let text = match error.kind() {
-            io::ErrorKind::NetworkDown => {
-                format!("interface {name} went down or was removed; set it up and start again")
-            }
-            _ => format!("interface {name}: {error}"),
-        };
-        Err(io::Error::new(error.kind(), text))
+        if error.kind() == io::ErrorKind::NetworkDown {
+            self.went_down = true;
+            return self.interface.obstacle().map(drop);
+        }
+        Err(io::Error::new(error.kind(), format!("interface {}: {error}", self.interface.name)))
     }
 }
 
@@ -237,6 +238,13 @@ impl Backend for Packet {
 
     fn fd(&self) -> BorrowedFd<'_> {
         self.transmitter.socket.as_fd()
+    }
+
+    fn obstacle(&mut self) -> io::Result<Option<Obstacle>> {
+        let now = self.interface.obstacle()?;
+        // It may be up again by now.
+        let was_down = std::mem::take(&mut self.went_down).then_some(Obstacle::Down);
+        Ok(now.or(was_down))
     }
 
     fn receive(&mut self, handler: &mut dyn FnMut(&[u8], &mut Send<'_>)) -> io::Result<usize> {

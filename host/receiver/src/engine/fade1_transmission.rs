@@ -198,8 +198,23 @@ impl Fade1 {
         count(&counters.acks);
     }
 
-    /// The FEB answers START or STOP. What does not agree is believed when no data follows.
-    pub(super) fn state(&mut self, state: &State, swap: Swap, shared: &Shared) {
+    /// How the transmission has ended, as the FEB tells it when it is asked: [`Ending::Unknown`] if it goes on, or has not begun yet;
+    /// [`Ending::Confirmed`] if all has come, though nobody here has asked for the end.
+    pub(super) fn told_by(&self, state: &State) -> Ending {
+        let packets = (self.sets.bytes() / PACKET_BYTES as u64) as u32;
+        match state.phase {
+            _ if self.next_start.is_some() => Ending::Unknown,
+            fade1::Phase::None => Ending::SwitchedOff,
+            _ if self.number.is_some_and(|number| number != state.transmission) => Ending::OtherTransmission,
+            fade1::Phase::Running | fade1::Phase::Stopping => Ending::Unknown,
+            fade1::Phase::Ended if state.packets == packets => Ending::Confirmed,
+            fade1::Phase::Ended => Ending::OtherNumber,
+            fade1::Phase::Reset => Ending::Reset,
+        }
+    }
+
+    /// The FEB answers START or STOP, or a question. What does not agree is believed when no data follows.
+    pub(super) fn state(&mut self, state: &State, was_asked: bool, swap: Swap, shared: &Shared) {
         let is_ours = self.number == Some(state.transmission);
         if shared.phase() == Phase::Running && (is_ours || self.number.is_none()) {
             shared.told.set_resets(state.resets);
@@ -226,6 +241,7 @@ impl Fade1 {
                 {
                     count(&counters.protocol_errors);
                 }
+                _ if was_asked => count(&counters.responses),
                 _ => count(&counters.unexpected_responses),
             };
         };

@@ -143,9 +143,14 @@ impl FebState {
         let known = self.known();
         if let Current::Fade1(fade1) = &mut self.transmission {
             let had_begun = fade1.first().has_come();
-            fade1.state(state, self.peer.swap, &self.peer.shared);
+            let question = self.commands.identifies();
+            fade1.state(state, question.is_some(), self.peer.swap, &self.peer.shared);
             if fade1.first().has_come() && !had_begun {
                 self.peer.answers_fade1();
+            }
+            if let Some(question) = question {
+                (question.reply)(Ok(fade1.told_by(state) as u64));
+                self.next_command(out);
             }
         } else if self.start.as_ref().is_some_and(|start| start.asks(state, known)) {
             count(&self.shared().counters.responses);
@@ -379,7 +384,11 @@ impl FebState {
             if command.code == fade10g::CMD_START {
                 return self.begin(command, out);
             }
-            if self.peer.protocol != Some(Protocol::Fade1) {
+            // Fadelink's boards of FADE v1 answer it, too.
+            let is_question = command.code == fade10g::CMD_IDENTIFY
+                && self.peer.firmware == Some(Firmware::Fadelink)
+                && self.transmission.get().is_some();
+            if self.peer.protocol != Some(Protocol::Fade1) || is_question {
                 // To the published core IDENTIFY is a command like any other, so it would not be safer.
                 let published = self.peer.firmware == Some(Firmware::Published10g);
                 let asks = !self.commands.is_told() && !published && command.code != fade10g::CMD_IDENTIFY;

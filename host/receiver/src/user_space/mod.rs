@@ -24,6 +24,7 @@ mod handle;
 mod inner;
 mod receive;
 mod requests;
+mod watch;
 
 use handle::{OpenFeb, UserCommands, UserFeb};
 use inner::Inner;

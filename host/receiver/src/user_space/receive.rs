@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use fadelink_wire::MacAddr;
 
 use super::requests::{Request, Requests, Split, LOSSES_INTERVAL};
+use super::watch::Watch;
 use crate::backend::Backend;
 use crate::claim;
 use crate::counters::{add, LinkCounters};
@@ -77,8 +78,10 @@ impl Loop {
     pub(super) fn run(mut self, requests: &Requests) {
         // A panic is an error as any: readers and commands that wait are told, and not left waiting.
         let result = catch_unwind(AssertUnwindSafe(|| {
+            let mut watch = Watch::default();
             while !requests.ending.load(Ordering::Acquire) {
                 self.turn(requests, LOSSES_INTERVAL)?;
+                watch.look(&mut *self.backend, &requests.link, self.epoch.elapsed())?;
             }
             self.serve(requests);
             Ok::<_, io::Error>(())

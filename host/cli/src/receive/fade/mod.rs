@@ -17,7 +17,7 @@ use serde_json::{json, Map};
 
 use super::before::ADVICE;
 use super::group::{Group, Line, Outcome};
-use super::inquiry::{self, Inquirer};
+use super::inquiry::{self, Answer, Inquirer};
 use super::patience::Patience;
 use super::plan::Plan;
 use super::recorder::{Recorder, Snapshot};
@@ -86,6 +86,8 @@ struct Live {
     counters: FebCounts,
     fill: (u64, u64),
     is_slower: bool,
+    /// What the board has answered, if it sends nothing.
+    silent: Option<Answer>,
 }
 
 /// The FEBs of an interface.
@@ -313,6 +315,7 @@ fn receive(
             // The ring fills; then the board waits.
             feb.serve(READ_TIMEOUT);
             deadline.heard();
+            last_data = Instant::now();
             continue;
         }
         let is_there = match feb.wait(threshold, Some(READ_TIMEOUT)) {
@@ -344,12 +347,7 @@ fn receive(
             recorder.take(&Block { data, origin: origin(feb) });
         } else if is_held(feb.fill(), begin.durable) {
             deadline.heard();
-        }
-        if stopped && outcome.stopping.is_none() {
-            if let Some(why) = inquirer.why_silent(feb, last_data) {
-                outcome.board = Some(why);
-                return Ok(End::Confirmed);
-            }
+            last_data = Instant::now();
         }
         let too_silent = deadline.too_silent();
         if let Some(what) = begin.is_ahead(feb, recorder, too_silent.is_some()) {
@@ -358,8 +356,15 @@ fn receive(
         if let Some(limit) = too_silent {
             anyhow::bail!("FEB {}: no data for {} s", feb.mac(), limit.as_secs_f64());
         }
+        // A question would wait behind STOP.
+        if outcome.stopping.is_none() {
+            if let Some(why) = inquirer.why_silent(feb, last_data, stopped) {
+                outcome.board = Some(why);
+                return Ok(End::Confirmed);
+            }
+        }
         let (counters, fill, is_slower) = (feb.counters(), feb.fill(), feb.slower().is_some());
-        let live = Live { recorded: recorder.look(), counters, fill, is_slower };
+        let live = Live { recorded: recorder.look(), counters, fill, is_slower, silent: inquirer.answer() };
         shared.live.lock().unwrap_or_else(PoisonError::into_inner)[index] = live;
     }
 }
@@ -426,6 +431,9 @@ fn note(live: &Live) -> String {
     }
     if live.is_slower {
         text += ", by AF_PACKET";
+    }
+    if let Some(answer) = live.silent {
+        text += &format!(", no data: {}", answer.in_words());
     }
     text
 }

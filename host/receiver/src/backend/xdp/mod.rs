@@ -14,6 +14,7 @@ use rustix::event::epoll;
 
 use super::packet::Packet;
 use super::{Backend, Losses, Send};
+use crate::interface::Obstacle;
 
 mod queue;
 mod ring;
@@ -154,6 +155,10 @@ impl Backend for Xdp {
 
     fn mtu(&self) -> u32 {
         self.others.mtu()
+    }
+
+    fn obstacle(&mut self) -> io::Result<Option<Obstacle>> {
+        self.others.obstacle()
     }
 
     fn fd(&self) -> BorrowedFd<'_> {

@@ -99,7 +99,7 @@ def test_killed_reader_and_a_taken_feb(bench):
         ],
         "--link", "loss=0.01",
     )  # fmt: skip
-    assert out.count("already opened by a program on this computer") == 2
+    assert out.count("it is open already") == 2
     first, second = reports(out)
     assert first["complete"] and first["febs"][0]["verified"]
     assert second["complete"] and second["febs"][0]["verified"] and second["febs"][0]["words"] > 0

@@ -90,6 +90,7 @@ def test_the_command(tree):
     tree.run("addgroup --quiet daq && adduser --quiet bob daq")
     tree.run(of_another_group())
     assert "PASSED: all" in tree.run("cd && fadelink demo --seconds 3", user="bob")
+    assert tree.run("stat -c '%A %G' /run/fadelink /var/lib/fadelink/csn").splitlines() == ["drwxrwsr-x daq"] * 2
     tree.run("fadelink --version", user="ann", status=126)
     tree.run("fadelink --version", user="fadelink -s /bin/sh")
     newer(tree, "fadelink")
@@ -104,6 +105,7 @@ def test_the_command(tree):
     assert (tree.path / "var/lib/fadelink/data").read_text() == "of a run", "data is the user's"
     shutil.rmtree(tree.path / "var/lib/fadelink")
     tree.run("for name in fadelink fadelink-sim; do dpkg-statoverride --remove /usr/bin/$name; done; userdel -r ann; userdel -r bob; delgroup daq")
+    tree.run("rm /etc/tmpfiles.d/fadelink.conf && rmdir --ignore-fail-on-non-empty /etc/tmpfiles.d")
     tree.run("apt-get autoremove --purge -y -q")
     assert tree.files() - before == set() and "fadelink" not in (tree.path / "etc/passwd").read_text() + (tree.path / "etc/group").read_text()
 

@@ -98,7 +98,8 @@ class Bench:
                     lines += process.popen.communicate(timeout=5)
                 except subprocess.TimeoutExpired:
                     lines.append("it did not end")
-        return "\n".join(line for line in lines if line)
+        # Names that are not UTF-8 stop neither the report nor the worker.
+        return "\n".join(line for line in lines if line).encode(errors="backslashreplace").decode()
 
     def close(self):
         self.end_processes()

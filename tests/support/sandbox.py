@@ -210,8 +210,8 @@ def build_namespaces(own_network):
     # From the mount that was there before into the new one.
     os.chdir(placed(here))
     mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC)
-    # Namespaces, shared memory, and the counters of command numbers.
-    for folder, mode in [("/run/netns", "755"), ("/dev/shm", "1777"), ("/var/lib/fadelink", "755")]:
+    # Namespaces, shared memory, the counters of command numbers, and the claims of boards.
+    for folder, mode in [("/run/netns", "755"), ("/dev/shm", "1777"), ("/var/lib/fadelink", "755"), ("/run/fadelink", "755")]:
         os.makedirs(folder, exist_ok=True)
         mount("fadelink-tests", folder, "tmpfs", MS_NOSUID | MS_NODEV, f"mode={mode}")
     if own_network:

@@ -46,7 +46,7 @@ int main(int argc, char **argv)
 	config.word_order = FADELINK_ANY;
 	fadelink_feb *feb = fadelink_feb_open(receiver, argv[2], &config);
 	assert(feb);
-	assert(!fadelink_feb_open(receiver, argv[2], NULL) && SAYS("already opened"));
+	assert(!fadelink_feb_open(receiver, argv[2], NULL) && SAYS("it is open already"));
 	assert(fadelink_command(feb, 1, 0, 10, 1, &value) == FADELINK_ERROR && SAYS("0x0001"));
 	assert(fadelink_command(NULL, 0x100, 0, 10, 1, &value) == FADELINK_ERROR && SAYS("feb"));
 	assert(fadelink_command(feb, 0x0207, 5, 50, 20, &value) == 0 && value == 5);

@@ -124,7 +124,7 @@ ERRORS = [
     ("wrong address", nothing, [*REGISTER, "10.9.0.77"], 1, "board 10.9.0.77: Network is unreachable (os error 101); this computer has no address in the network of the board; `ip address` lists those it has"),
     ("wrong address, syntax", nothing, [*REGISTER, "10.9.0"], 2, "invalid value '10.9.0' for '--board <IP>': invalid IPv4 address syntax; see `fadelink register --help`"),
     ("wrong MAC address", nothing, [FADELINK, "receive", "--iface", "eth0", "--feb", "02:fa:de"], 2, "MAC address `02:fa:de`: expected six two-digit hexadecimal bytes joined by colons, as 02:fa:de:00:00:01; see `fadelink receive --help`"),
-    ("board in use", running, RECEIVE, 1, f"FEB {FEBS[0]} is already opened by a program on this computer; close that one first"),
+    ("board in use", running, RECEIVE, 1, f"FEB {FEBS[0]}: it is open already: fadelink (pid "),
     ("no driver", nothing, [*RECEIVE, "--backend", "kernel"], 1, "the kernel driver is not loaded: modprobe fadelink (docs/driver.md)"),
     ("no broker", link("lo", "up"), [FADELINK, "feed", "--tcp", 10000, "--kafka", "127.0.0.1:9"], 1, "Kafka: no broker answers at 127.0.0.1:9 ("),
     ("no capture", nothing, [FADELINK, "dissect", "{tmp}/run.pcap"], 1, "run.pcap: No such file or directory (os error 2); check the name"),

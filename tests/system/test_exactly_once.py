@@ -15,7 +15,7 @@ from support.paths import FADELINK, SEED
 
 ADD, SUM = "0x0207", "0x0107"  # adds the argument, tells the sum
 FEB = ["--iface", "eth0", "--feb", FEBS[0]]
-FOLDER = Path("/var/lib/fadelink/csn")
+FOLDER, CLAIMS = Path("/var/lib/fadelink/csn"), Path("/run/fadelink")
 
 
 def board(bench, kind, *options):
@@ -72,9 +72,13 @@ def test_a_killed_program_spoils_no_command_of_the_next(bench, kind):
 
 
 def test_users_who_cannot_write_the_counter(bench):
-    """They ask the board before each command."""
+    """They ask the board before each command. They are of the group that takes turns."""
     board(bench, "rtl")
-    ordinary = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", "--inh-caps", "+net_raw", "--ambient-caps", "+net_raw"]
+    group = "64321"
+    CLAIMS.mkdir(exist_ok=True)
+    os.chown(CLAIMS, 0, int(group))
+    os.chmod(CLAIMS, 0o2775)
+    ordinary = ["setpriv", "--reuid", "65534", "--regid", "65534", "--groups", group, "--inh-caps", "+net_raw", "--ambient-caps", "+net_raw"]
     with_right = shutil.copy(FADELINK, bench.tmp)
     os.chmod(with_right, 0o755)
     for folder in [bench.tmp, *bench.tmp.parents][:3]:

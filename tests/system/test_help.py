@@ -166,6 +166,7 @@ def test_man_pages(tmp_path):
         # All that send commands to a board draw their numbers from one counter.
         counts = name in ("fadelink", *(f"fadelink-{name}" for name in ("cmd", "demo", "discover", "receive", "run", "status", "top")))
         assert ("/var/lib/fadelink/csn/" in sections["FILES"]) == counts, name
+        assert ("/run/fadelink/" in sections["FILES"]) == (counts or name == "fadelink-register"), name
         assert name == "fadelink" or f"fadelink {name.removeprefix('fadelink-')} " in sections["EXAMPLES"], name
         named = re.findall(r"^\\fB(\S+)\\fR\(1\)", sections["SEE ALSO"], re.M)
         assert len(named) >= 3 and set(named) <= {*pages, "fadelink-sim"} - {name}, (name, named)

@@ -164,7 +164,7 @@ with fadelink.Receiver("eth0") as receiver:
     raises(ValueError, "ring of 100 packets", receiver.open, MAC, ring_packets=100)
     raises(ValueError, "window 65", receiver.open, MAC, window=65)
     with receiver.open(MAC) as feb:
-        raises(RuntimeError, "already opened", receiver.open, MAC)
+        raises(RuntimeError, "it is open already", receiver.open, MAC)
         raises(ValueError, "timeout -1", feb.read, timeout=-1)
         raises(TimeoutError, "expected STOP, IDENTIFY", feb.command, 1)
         raises(OverflowError, "", feb.command, 0x10000)

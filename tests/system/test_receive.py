@@ -99,7 +99,7 @@ def test_a_feb_is_opened_once(bench):
     receiver = bench.receive("--out", out)
     bench.wait_for_frames()
     status, _, err = bench.run("receive", "--iface", "eth0", "--feb", FEBS[0], "--out", out)
-    assert status == 1 and "already opened" in err and len(err.splitlines()) == 1
+    assert status == 1 and "it is open already" in err and len(err.splitlines()) == 1
     receiver.signal(signal.SIGINT)
     status, result = report(receiver.finish())
     assert status == 0 and counter_words(out) == result["febs"][0]["words"], "the file was left alone"

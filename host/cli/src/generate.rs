@@ -35,6 +35,10 @@ const NUMBERS: (&str, &str) = (
     "the number of the last command to each board, which all programs of this computer share: members of the group of the \
      folder write it",
 );
+const CLAIMS: (&str, &str) = (
+    "/run/fadelink/",
+    "which program has which board: a file for each, with its process and name; members of the group of the folder write it",
+);
 const INTERFACE: (&str, &str) = ("/sys/class/net/", "network interfaces, for --iface");
 const TUN: (&str, &str) = ("/dev/net/tun", "makes the interface of simulated boards");
 const DRIVER: (&str, &str) = ("/dev/l3_fpga0", "a board of the kernel driver, for --backend kernel");
@@ -43,11 +47,12 @@ const MONITORING: (&str, &str) = ("/usr/share/fadelink/monitoring/", "alert rule
 /// The files of a command, and the commands that belong to it.
 fn related(name: &str) -> (Files, &'static [&'static str]) {
     match name {
-        "discover" => (&[EXPERIMENT, NUMBERS], &["receive", "run", "status", "cmd"]),
+        "discover" => (&[EXPERIMENT, NUMBERS, CLAIMS], &["receive", "run", "status", "cmd"]),
         "receive" => (
             &[
                 ("/etc/fadelink/NAME.receive", "arguments of the unit fadelink-receive@NAME"),
                 NUMBERS,
+                CLAIMS,
                 DRIVER,
                 MONITORING,
             ],
@@ -60,6 +65,7 @@ fn related(name: &str) -> (Files, &'static [&'static str]) {
                 SOCKET,
                 ("/etc/fadelink/NAME.toml", "the experiment of the unit fadelink-run@NAME"),
                 NUMBERS,
+                CLAIMS,
                 DRIVER,
             ],
             &["discover", "start", "stop", "check", "replay"],
@@ -72,11 +78,11 @@ fn related(name: &str) -> (Files, &'static [&'static str]) {
             &["feed", "run", "receive"],
         ),
         "feed" => (&[("/etc/fadelink/NAME.feed", "arguments of the unit fadelink-feed@NAME"), MONITORING], &["build"]),
-        "demo" => (&[TUN, NUMBERS], &["receive"]),
-        "cmd" => (&[REGISTERS, NUMBERS], &["discover", "status", "register"]),
-        "register" => (&[REGISTERS], &["cmd", "status"]),
-        "status" => (&[REGISTERS, NUMBERS], &["discover", "top", "cmd"]),
-        "top" => (&[REGISTERS, NUMBERS], &["discover", "status"]),
+        "demo" => (&[TUN, NUMBERS, CLAIMS], &["receive"]),
+        "cmd" => (&[REGISTERS, NUMBERS, CLAIMS], &["discover", "status", "register"]),
+        "register" => (&[REGISTERS, CLAIMS], &["cmd", "status"]),
+        "status" => (&[REGISTERS, NUMBERS, CLAIMS], &["discover", "top", "cmd"]),
+        "top" => (&[REGISTERS, NUMBERS, CLAIMS], &["discover", "status"]),
         "feb" => (&[INTERFACE], &["receive", "replay"]),
         "doctor" => (
             &[
@@ -91,6 +97,7 @@ fn related(name: &str) -> (Files, &'static [&'static str]) {
                 ("/etc/fadelink/", "experiments and arguments of the systemd units"),
                 ("/var/lib/fadelink/", "data of the systemd units"),
                 NUMBERS,
+                CLAIMS,
                 MONITORING,
             ],
             &[],

@@ -180,7 +180,9 @@ fn in_one_line(error: &clap::Error) -> String {
     let tip = text.lines().find_map(|line| line.trim().strip_prefix("tip: "));
     let tip = tip.map_or(String::new(), |tip| format!("; {tip}"));
     let command = Cli::command();
-    let named = std::env::args().skip(1).find(|word| command.find_subcommand(word).is_some());
+    // No command has a name that is not UTF-8.
+    let mut words = std::env::args_os().skip(1).filter_map(|word| word.into_string().ok());
+    let named = words.find(|word| command.find_subcommand(word).is_some());
     let named = named.map_or(String::new(), |name| format!(" {name}"));
     format!("{}{tip}; see `fadelink{named} --help`", message.strip_prefix("error: ").unwrap_or(&message))
 }

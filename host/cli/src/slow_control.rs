@@ -4,12 +4,13 @@ use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use fadelink_receiver::claim;
+use fadelink_receiver::claim::{self, Network, Refused};
 use fadelink_wire::udp::{self, Reply, Request};
 
 /// A board, by its slow control.
 pub struct SlowControl {
     socket: UdpSocket,
+    network: Network,
     board: Ipv4Addr,
     /// Of the last request; `None`: there was none.
     sequence: Option<u32>,
@@ -25,7 +26,8 @@ impl SlowControl {
     pub fn new(board: Ipv4Addr, timeout: Duration, retries: u32) -> anyhow::Result<SlowControl> {
         let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
         socket.connect(SocketAddrV4::new(board, udp::CONTROL_PORT)).with_context(|| format!("board {board}"))?;
-        Ok(SlowControl { socket, board, sequence: None, timeout, retries })
+        let network = Network::here();
+        Ok(SlowControl { socket, network, board, sequence: None, timeout, retries })
     }
 
     /// The board's address.
@@ -62,8 +64,11 @@ impl SlowControl {
 
     fn ask(&mut self, address: u32, write: Option<u32>) -> anyhow::Result<u32> {
         let board = self.board;
-        let _claim = claim::control(board)?.with_context(|| {
-            format!("board {board}: another program on this computer keeps using its slow control; end that one first")
+        let _claim = claim::control(self.network, board).map_err(|refused| match refused {
+            Refused::Held(holder) => {
+                anyhow::anyhow!("board {board}: {holder} keeps using its slow control; end that one first")
+            }
+            Refused::Io(error) => error.into(),
         })?;
         let sequence = match self.sequence {
             Some(sequence) => sequence,
@@ -112,6 +117,12 @@ impl SlowControl {
             "board {board}: no answer from its slow control in {} attempts; is it on, and is this its address?",
             self.retries + 1
         )
+    }
+}
+
+impl Drop for SlowControl {
+    fn drop(&mut self) {
+        claim::forget_control(self.network, self.board);
     }
 }
 

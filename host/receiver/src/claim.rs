@@ -1,43 +1,60 @@
 //! Claims a board for one program on this computer.
 //!
-//! A claim is an abstract UNIX socket name. One program at a time can bind it, it ends with that program, and it is
-//! local to the network namespace, like the FEB.
+//! A claim is a lock file of the group `fadelink`. It ends with its program, tells who that is, and is of one network
+//! namespace, like the FEB. A user outside the group can neither hold nor read one. Programs of such a user exclude only each
+//! other.
 
+use std::fs::DirBuilder;
 use std::io;
 use std::net::Ipv4Addr;
-use std::os::linux::net::SocketAddrExt;
-use std::os::unix::net::{SocketAddr, UnixDatagram};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 use std::time::{Duration, Instant};
 
 use fadelink_wire::MacAddr;
 
+use crate::commons;
+use crate::holder::Holder;
+use crate::locks::{self, Lock, INTERVAL};
+
+/// The folder of the claims. The package makes it for its group, as root does where it is missing.
+pub const FOLDER: &str = "/run/fadelink";
 /// How long those before it may take until a command fails.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// How often a waiting program looks.
-const INTERVAL: Duration = Duration::from_micros(200);
 
-/// A board claimed; released when dropped.
+/// Why a board could not be claimed.
+#[derive(Debug, thiserror::Error)]
+pub enum Refused {
+    /// Another one has it.
+    #[error("{0} has it")]
+    Held(Holder),
+    /// The operating system refused.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+/// A board claimed; released when dropped. Without a folder of claims it is nobody's.
 #[derive(Debug)]
-pub struct Claim(#[allow(dead_code)] UnixDatagram);
+pub struct Claim(#[allow(dead_code)] Option<Lock>);
 
 /// FEBs to which this process has a command under way.
-static OWN: Mutex<Vec<(u32, MacAddr)>> = Mutex::new(Vec::new());
+static OWN: Mutex<Vec<(Place, MacAddr)>> = Mutex::new(Vec::new());
 
-fn own() -> MutexGuard<'static, Vec<(u32, MacAddr)>> {
+fn own() -> MutexGuard<'static, Vec<(Place, MacAddr)>> {
     OWN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The commands of a FEB claimed; released when dropped.
 #[derive(Debug)]
 pub struct CommandClaim {
-    feb: (u32, MacAddr),
+    feb: (Place, MacAddr),
     #[allow(dead_code)]
     claim: Claim,
 }
 
 impl CommandClaim {
-    fn new(feb: (u32, MacAddr), claim: Claim) -> CommandClaim {
+    fn new(feb: (Place, MacAddr), claim: Claim) -> CommandClaim {
         own().push(feb);
         CommandClaim { feb, claim }
     }
@@ -49,39 +66,152 @@ impl Drop for CommandClaim {
     }
 }
 
-fn data_name(interface: u32, feb: MacAddr) -> String {
-    format!("fadelink/{interface}/{feb}/data")
+/// Whose programs exclude each other.
+enum Folder {
+    /// All that have the boards of this computer.
+    Shared(PathBuf),
+    /// Those of this user.
+    Private(PathBuf),
+    /// None.
+    No,
 }
 
-/// Claims the data of `feb` behind the interface with index `interface`. `None` if another has it.
+fn folder() -> Folder {
+    let shared = shared();
+    if commons::is_writable(&shared) || (commons::make(&shared).is_ok() && commons::is_writable(&shared)) {
+        return Folder::Shared(shared);
+    }
+    private().map_or(Folder::No, Folder::Private)
+}
+
+#[cfg(not(test))]
+fn shared() -> PathBuf {
+    FOLDER.into()
+}
+
+/// Of a test, which runs without root, beside others.
+#[cfg(test)]
+fn shared() -> PathBuf {
+    std::env::temp_dir()
+}
+
+/// A folder that nobody else can write.
+fn private() -> Option<PathBuf> {
+    let runtime = PathBuf::from(std::env::var_os("XDG_RUNTIME_DIR")?);
+    let folder = runtime.is_absolute().then(|| runtime.join("fadelink"))?;
+    // If it is there already, it is looked at as it is.
+    let _ = DirBuilder::new().mode(0o700).create(&folder);
+    let found = std::fs::symlink_metadata(&folder).ok()?;
+    let is_own = found.is_dir() && found.uid() == rustix::process::geteuid().as_raw() && found.mode() & 0o022 == 0;
+    is_own.then_some(folder)
+}
+
+/// A network namespace, to which indices of interfaces and addresses belong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Network(u64);
+
+impl Network {
+    /// That of this thread.
+    pub fn here() -> Network {
+        // Where it cannot be asked for, all is one.
+        Network(std::fs::metadata("/proc/thread-self/ns/net").map_or(0, |found| found.ino()))
+    }
+}
+
+/// An interface, behind which FEBs are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place {
+    network: Network,
+    interface: u32,
+}
+
+impl Place {
+    /// Behind the interface with this index in the network namespace of this thread; 0: no interface.
+    pub fn new(interface: u32) -> Place {
+        Place { network: Network::here(), interface }
+    }
+
+    /// True if there is an interface; else other programs do not see the FEBs.
+    pub fn is_shared(self) -> bool {
+        self.interface != 0
+    }
+
+    fn name(self, feb: MacAddr, what: &str) -> String {
+        format!("{}-{}-{feb}.{what}", self.network.0, self.interface)
+    }
+}
+
+/// Where the claim `name` is made, if it can be. A program that receives is told if others may have the board.
+fn path(name: &str, receives: bool) -> Option<PathBuf> {
+    static TOLD: [Once; 2] = [const { Once::new() }; 2];
+    let (folder, with) = match folder() {
+        Folder::Shared(folder) => return Some(folder.join(name)),
+        Folder::Private(folder) => (Some(folder), "programs of other users"),
+        Folder::No => (None, "other programs"),
+    };
+    TOLD[usize::from(receives)].call_once(|| {
+        let what =
+            format!("{FOLDER}: this user cannot write there, so {with} on this computer may use the same boards");
+        if receives {
+            tracing::warn!("{what} (docs/install.md)");
+        } else {
+            tracing::debug!("{what}");
+        }
+    });
+    Some(folder?.join(name))
+}
+
+type Made<T> = Result<T, Refused>;
+
+fn claimed(taken: io::Result<Result<Lock, Holder>>) -> Made<Claim> {
+    taken?.map(|lock| Claim(Some(lock))).map_err(Refused::Held)
+}
+
+fn now(name: &str) -> Made<Claim> {
+    path(name, true).map_or(Ok(Claim(None)), |path| claimed(locks::take(&path)))
+}
+
+/// Removes the file of a claim that is made again and again, unless somebody has it or waits for it: that one does so at its end.
+fn forget(name: &str, receives: bool) {
+    let _ = path(name, receives).filter(|path| path.exists()).map(|path| locks::take(&path));
+}
+
+fn in_turn(name: &str, receives: bool) -> Made<Claim> {
+    let end = Instant::now() + PATIENCE;
+    path(name, receives).map_or(Ok(Claim(None)), |path| claimed(locks::take_in_turn(&path, end)))
+}
+
+/// Claims the data of `feb`.
 ///
 /// # Errors
-/// The operating system's, of a UNIX socket.
-pub fn data(interface: u32, feb: MacAddr) -> io::Result<Option<Claim>> {
-    bind(&data_name(interface, feb))
+/// Another one has it. The operating system's.
+pub fn data(place: Place, feb: MacAddr) -> Result<Claim, Refused> {
+    now(&place.name(feb, "data"))
 }
 
 /// Claims the commands of `feb`, when those before it are done: no other command may come between one and its repetition.
-/// `None` if they take too long.
 ///
 /// # Errors
-/// As [`data`].
-pub fn commands(interface: u32, feb: MacAddr) -> io::Result<Option<CommandClaim>> {
-    let claim = in_turn(&commands_name(interface, feb))?;
-    Ok(claim.map(|claim| CommandClaim::new((interface, feb), claim)))
+/// They take too long. The operating system's.
+pub fn commands(place: Place, feb: MacAddr) -> Result<CommandClaim, Refused> {
+    let claim = in_turn(&place.name(feb, "commands"), true)?;
+    Ok(CommandClaim::new((place, feb), claim))
 }
 
-fn commands_name(interface: u32, feb: MacAddr) -> String {
-    format!("fadelink/{interface}/{feb}/commands")
+/// The claims of [`commands`] leave a file, which this removes: after the last one.
+pub fn forget_commands(place: Place, feb: MacAddr) {
+    if place.is_shared() {
+        forget(&place.name(feb, "commands"), true);
+    }
 }
 
 /// Before a RESET, which makes the FEB forget the command that it executed last: waits for one of another program that is under way,
 /// for its repetition would be executed again. It does not wait for one of this process, which ends with what is reset, nor
 /// for ever. Hold the claim until the RESET is sent.
-pub fn before_reset(interface: u32, feb: MacAddr) -> Option<CommandClaim> {
+pub fn before_reset(place: Place, feb: MacAddr) -> Option<CommandClaim> {
     let end = Instant::now() + PATIENCE;
-    while interface != 0 && !own().contains(&(interface, feb)) && Instant::now() < end {
-        match reset_now(interface, feb) {
+    while place.is_shared() && !own().contains(&(place, feb)) && Instant::now() < end {
+        match reset_now(place, feb) {
             None => std::thread::sleep(INTERVAL),
             claim => return claim,
         }
@@ -90,109 +220,34 @@ pub fn before_reset(interface: u32, feb: MacAddr) -> Option<CommandClaim> {
 }
 
 /// As [`before_reset`], without waiting. `None`: a command is under way.
-pub fn reset_now(interface: u32, feb: MacAddr) -> Option<CommandClaim> {
-    let claim = bind(&commands_name(interface, feb)).ok().flatten()?;
-    Some(CommandClaim::new((interface, feb), claim))
+pub fn reset_now(place: Place, feb: MacAddr) -> Option<CommandClaim> {
+    let claim = now(&place.name(feb, "commands")).ok()?;
+    Some(CommandClaim::new((place, feb), claim))
 }
 
 /// As [`commands`], of the slow control of a UDP/IP board.
 ///
 /// # Errors
-/// As [`data`].
-pub fn control(board: Ipv4Addr) -> io::Result<Option<Claim>> {
-    in_turn(&format!("fadelink/control/{board}"))
+/// As [`commands`].
+pub fn control(network: Network, board: Ipv4Addr) -> Result<Claim, Refused> {
+    in_turn(&of_control(network, board), false)
 }
 
-/// Who has the name lets another have it before it takes it again: the one who holds the turn.
-fn in_turn(name: &str) -> io::Result<Option<Claim>> {
-    let end = Instant::now() + PATIENCE;
-    let turn = until(end, &format!("{name}/turn"))?;
-    if turn.is_none() {
-        return Ok(None);
-    }
-    until(end, name)
+/// As [`forget_commands`], of [`control`].
+pub fn forget_control(network: Network, board: Ipv4Addr) {
+    forget(&of_control(network, board), false);
 }
 
-fn until(end: Instant, name: &str) -> io::Result<Option<Claim>> {
-    loop {
-        match bind(name)? {
-            None if Instant::now() < end => std::thread::sleep(INTERVAL),
-            claim => return Ok(claim),
-        }
-    }
+fn of_control(network: Network, board: Ipv4Addr) -> String {
+    format!("{}-{board}.control", network.0)
 }
 
-fn bind(name: &str) -> io::Result<Option<Claim>> {
-    match UnixDatagram::bind_addr(&SocketAddr::from_abstract_name(name)?) {
-        Ok(socket) => Ok(Some(Claim(socket))),
-        Err(error) if error.kind() == io::ErrorKind::AddrInUse => Ok(None),
-        Err(error) => Err(error),
-    }
-}
-
-/// True if some program on this computer has claimed the data of `feb`.
-pub fn is_claimed(interface: u32, feb: MacAddr) -> bool {
-    // Connects, because binding to check would claim the FEB for a moment.
-    let connect = || UnixDatagram::unbound()?.connect_addr(&SocketAddr::from_abstract_name(data_name(interface, feb))?);
-    connect().is_ok()
+/// True if some program on this computer has claimed the data of `feb`, as far as this one may know.
+pub fn is_claimed(place: Place, feb: MacAddr) -> bool {
+    let name = place.name(feb, "data");
+    let is_locked = |folder: &Path| locks::is_locked(&folder.join(&name));
+    is_locked(&shared()) || matches!(folder(), Folder::Private(folder) if is_locked(&folder))
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn one_claim_at_a_time_for_each_use() {
-        let feb = MacAddr([2, 0xfa, 0xde, 1, 2, 3]);
-        let interface = std::process::id() | 1 << 31; // of no real interface
-        assert!(!is_claimed(interface, feb));
-        let claim = data(interface, feb).unwrap().unwrap();
-        assert!(is_claimed(interface, feb) && is_claimed(interface, feb));
-        assert!(data(interface, feb).unwrap().is_none());
-        assert!(commands(interface, feb).unwrap().is_some());
-        assert!(data(interface, MacAddr([2; 6])).unwrap().is_some());
-        drop(claim);
-        assert!(!is_claimed(interface, feb));
-        assert!(data(interface, feb).unwrap().is_some());
-    }
-
-    #[test]
-    fn a_reset_waits_for_a_command_of_another_program() {
-        let feb = MacAddr([2, 0xfa, 0xde, 3, 2, 1]);
-        let interface = std::process::id() | 1 << 31;
-        drop(before_reset(interface, feb).unwrap());
-        let command = commands(interface, feb).unwrap().unwrap();
-        assert!(reset_now(interface, feb).is_none());
-        assert!(before_reset(interface, feb).is_none(), "it does not wait for its own");
-        drop(command);
-        // The name is all that another program has.
-        let other = bind(&commands_name(interface, feb)).unwrap().unwrap();
-        std::thread::scope(|scope| {
-            let waiting = scope.spawn(|| before_reset(interface, feb).is_some());
-            assert!(!waiting.is_finished() && reset_now(interface, feb).is_none());
-            drop(other);
-            assert!(waiting.join().unwrap());
-        });
-        assert!(own().iter().all(|own| *own != (interface, feb)));
-    }
-
-    #[test]
-    fn nobody_starves() {
-        // One that claims again at once, and others that want it once.
-        let board = Ipv4Addr::new(192, 0, 2, (std::process::id() % 256) as u8);
-        let ending = std::sync::atomic::AtomicBool::new(false);
-        std::thread::scope(|scope| {
-            scope.spawn(|| {
-                while !ending.load(std::sync::atomic::Ordering::Relaxed) {
-                    let _claim = control(board).unwrap().unwrap();
-                    std::thread::sleep(INTERVAL * 5);
-                }
-            });
-            for _ in 0..8 {
-                let others: Vec<_> = (0..4).map(|_| scope.spawn(|| control(board).unwrap().is_some())).collect();
-                assert!(others.into_iter().all(|other| other.join().unwrap()));
-            }
-            ending.store(true, std::sync::atomic::Ordering::Relaxed);
-        });
-    }
-}
+mod tests;

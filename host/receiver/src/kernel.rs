@@ -11,9 +11,10 @@ use fadelink_wire::fade10g::PACKET_BYTES;
 use fadelink_wire::{Firmware, MacAddr, Protocol, Resets, WordOrder};
 
 use crate::abi;
-use crate::claim::{self, Claim, CommandClaim};
+use crate::claim::{self, Claim, CommandClaim, Place};
 use crate::counters::{FebCounts, LinkCounts};
 use crate::engine::{CommandError, Confirm, FebConfig};
+use crate::holder::Holder;
 use crate::interface::{check_mtu, Interface};
 use crate::kind::Kind;
 use crate::loan::ReadSide;
@@ -61,6 +62,7 @@ fn slave_id(interface: &Interface, mac: MacAddr) -> abi::SlaveId {
 /// The driver, on one interface.
 pub(crate) struct Kernel {
     interface: Arc<Interface>,
+    place: Place,
     control: Arc<File>,
     /// The driver counts since it was loaded.
     before: LinkCounts,
@@ -96,12 +98,14 @@ impl Kernel {
             io::Error::new(error.kind(), format!("{CONTROL}: {hint}"))
         })?;
         let before = link_counts(&control);
-        Ok(Kernel { interface, control: Arc::new(control), before })
+        let place = Place::new(interface.index);
+        Ok(Kernel { interface, place, control: Arc::new(control), before })
     }
 
     fn commands(&self, mac: MacAddr) -> Arc<KernelCommands> {
         let numbers = Mutex::new(Numbers::of(self.interface.index, mac));
-        Arc::new(KernelCommands { mac, interface: self.interface.clone(), control: self.control.clone(), numbers })
+        let (interface, control) = (self.interface.clone(), self.control.clone());
+        Arc::new(KernelCommands { mac, interface, place: self.place, control, numbers })
     }
 }
 
@@ -152,7 +156,7 @@ impl Source for Kernel {
         }
         check_mtu(self.interface.index, self.interface.mtu, config.protocol()).map_err(Error::Config)?;
         // Programs that receive by themselves see by this that the FEB is taken.
-        let claim = claim::data(self.interface.index, mac)?.ok_or(Error::AlreadyOpen(mac))?;
+        let claim = claim::data(self.place, mac).map_err(|refused| Error::of_data(mac, refused))?;
         let (path, device) = free_device()?;
         let fail =
             |what: &str, error: io::Error| Error::Io(io::Error::new(error.kind(), format!("{path}: {what}: {error}")));
@@ -168,7 +172,7 @@ impl Source for Kernel {
         let ring = Mapping::shared(device.as_fd(), 0, 2 * bytes as usize, false)
             .map_err(|error| fail("mapping the ring", error))?;
         call_with(&device, abi::GETMAC, &mut slave_id(&self.interface, mac)).map_err(|error| match error.kind() {
-            io::ErrorKind::ResourceBusy => Error::AlreadyOpen(mac),
+            io::ErrorKind::ResourceBusy => Error::AlreadyOpen(mac, Holder::Unknown),
             _ => fail(&format!("interface {}", self.interface.name), error),
         })?;
         let commands = self.commands(mac);
@@ -185,16 +189,22 @@ impl Source for Kernel {
 struct KernelCommands {
     mac: MacAddr,
     interface: Arc<Interface>,
+    place: Place,
     control: Arc<File>,
     /// The driver counts by itself; programs that receive by themselves go on from here.
     numbers: Mutex<Numbers>,
 }
 
+impl Drop for KernelCommands {
+    fn drop(&mut self) {
+        claim::forget_commands(self.place, self.mac);
+    }
+}
+
 impl KernelCommands {
     /// Programs that receive by themselves may not come between the driver's question and its command.
     fn claim(&self) -> Result<CommandClaim, Error> {
-        let claim = claim::commands(self.interface.index, self.mac)?;
-        claim.ok_or(Error::Command { feb: self.mac, error: CommandError::Busy })
+        claim::commands(self.place, self.mac).map_err(|refused| Error::of_commands(self.mac, refused))
     }
 
     fn error(&self, error: io::Error, code: u16, attempts: u32) -> Error {
@@ -202,7 +212,7 @@ impl KernelCommands {
         match error.raw_os_error() {
             Some(libc::ETIMEDOUT) => failed(CommandError::Timeout { code, attempts }),
             Some(libc::EINVAL) => failed(CommandError::BadCode(code)),
-            Some(libc::EBUSY) => failed(CommandError::Busy),
+            Some(libc::EBUSY) => failed(CommandError::Busy(Holder::Unknown)),
             Some(libc::EOPNOTSUPP) => failed(CommandError::NoCommands(code)),
             _ => Error::Failed(format!("interface {}: {error}", self.interface.name)),
         }
@@ -324,7 +334,7 @@ impl FebBackend for KernelFeb {
     }
 
     fn reset(&self) -> Result<(), Error> {
-        let _no_command = claim::before_reset(self.commands.interface.index, self.commands.mac);
+        let _no_command = claim::before_reset(self.commands.place, self.commands.mac);
         call(&self.ring.device, abi::RESETMAC, 0)
             .map(drop)
             .map_err(|error| Error::Failed(format!("interface {}: {error}", self.commands.interface.name)))

@@ -3,9 +3,9 @@
 //! A FEB takes a command with the number of the last one for its repetition. All programs of this computer that send
 //! commands to a FEB therefore draw from one counter, which is kept in a file that outlives them.
 
-use std::fs::{DirBuilder, File, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 use std::time::Duration;
 
@@ -13,14 +13,12 @@ use fadelink_wire::serial::after16;
 use fadelink_wire::MacAddr;
 use rustix::fs::{flock, FlockOperation};
 
-use crate::interface;
+use crate::{commons, interface};
 
 /// The folder of the counters. Members of its group share them; for others each program counts alone.
 pub const FOLDER: &str = "/var/lib/fadelink/csn";
 /// A counter: its digits and a line feed.
 const BYTES: usize = 6;
-/// A link or another special file is not opened, or does not stop the program.
-const FLAGS: i32 = libc::O_NOFOLLOW | libc::O_NONBLOCK;
 /// How often a file that another program holds is tried again, and how long after: a second in all. A number is drawn in
 /// microseconds, but a program that draws may have to wait for a processor meanwhile. Who does not wait for it uses a
 /// number that the counter does not know, and the next program may draw it again.
@@ -125,7 +123,7 @@ impl Numbers {
 
 /// The number in a counter that cannot be written; nothing if there is none.
 fn read(folder: &Path, name: &str) -> Option<u16> {
-    let file = OpenOptions::new().read(true).custom_flags(FLAGS).open(folder.join(name)).ok()?;
+    let file = OpenOptions::new().read(true).custom_flags(commons::FLAGS).open(folder.join(name)).ok()?;
     file.metadata().ok()?.is_file().then(|| stored(&file).ok()).flatten().flatten()
 }
 
@@ -137,24 +135,10 @@ fn stored(file: &File) -> io::Result<Option<u16>> {
 }
 
 fn open(folder: &Path, name: &str) -> io::Result<File> {
-    DirBuilder::new().recursive(true).mode(0o755).create(folder)?;
-    let path = folder.join(name);
-    let mut options = OpenOptions::new();
-    options.read(true).write(true).custom_flags(FLAGS);
-    let file = match options.open(&path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            let file = options.clone().create(true).mode(0o664).open(&path)?;
-            // The group of the folder shares it, whatever this program's umask is.
-            let _ = file.set_permissions(PermissionsExt::from_mode(0o664));
-            file
-        }
-        opened => opened?,
-    };
-    let metadata = file.metadata()?;
-    if !metadata.is_file() || metadata.nlink() != 1 {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{name}: expected an ordinary file")));
-    }
-    Ok(file)
+    commons::make(folder)?;
+    commons::open(&folder.join(name), 0o664)
+        .map(|(file, _)| file)
+        .map_err(|error| commons::named(error, Path::new(name)))
 }
 
 fn replace(file: &File, next: impl Fn(Option<u16>) -> u16) -> io::Result<u16> {
@@ -175,6 +159,7 @@ fn replace(file: &File, next: impl Fn(Option<u16>) -> u16) -> io::Result<u16> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::PermissionsExt;
 
     fn shared(folder: &Path) -> Numbers {
         Numbers::shared(folder, "eth0-02:fa:de:00:00:01").unwrap()

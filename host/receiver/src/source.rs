@@ -9,8 +9,10 @@ use std::time::Duration;
 use fadelink_wire::fade10g;
 use fadelink_wire::{MacAddr, Resets};
 
+use crate::claim::Refused;
 use crate::counters::{FebCounts, LinkCounts};
 use crate::engine::{CommandError, FebConfig, Resumed};
+use crate::holder::Holder;
 use crate::kind::Kind;
 use crate::loan::ReadSide;
 use crate::schedule::Schedule;
@@ -32,8 +34,8 @@ pub enum Error {
     #[error(transparent)]
     Io(#[from] io::Error),
     /// The FEB is open in this program or in another on this computer.
-    #[error("FEB {0} is already opened by a program on this computer; close that one first")]
-    AlreadyOpen(MacAddr),
+    #[error("FEB {0}: it is open already: {1}; close it there first")]
+    AlreadyOpen(MacAddr, Holder),
     /// The command has no response.
     #[error("FEB {feb}: {error}")]
     Command {
@@ -51,6 +53,24 @@ pub enum Error {
     /// The interface failed.
     #[error("{0}")]
     Failed(String),
+}
+
+impl Error {
+    /// The data of a FEB could not be claimed.
+    pub(crate) fn of_data(feb: MacAddr, refused: Refused) -> Error {
+        match refused {
+            Refused::Held(holder) => Error::AlreadyOpen(feb, holder),
+            Refused::Io(error) => Error::Io(error),
+        }
+    }
+
+    /// The commands of a FEB could not be claimed.
+    pub(crate) fn of_commands(feb: MacAddr, refused: Refused) -> Error {
+        match refused {
+            Refused::Held(holder) => Error::Command { feb, error: CommandError::Busy(holder) },
+            Refused::Io(error) => Error::Io(error),
+        }
+    }
 }
 
 /// What receives from the FEBs behind one interface.

@@ -11,7 +11,7 @@ use fadelink_feb::Quirks;
 use fadelink_receiver::backend::in_process::InProcess;
 use fadelink_receiver::backend::{Backend, Losses, Send};
 use fadelink_receiver::shared::Phase;
-use fadelink_receiver::{CommandError, Error, FebConfig, Receiver};
+use fadelink_receiver::{CommandError, Error, FebConfig, Holder, Receiver};
 use fadelink_wire::{fade10g, MacAddr};
 use model::{SoftFeb, FADELINK};
 
@@ -136,7 +136,7 @@ fn commands_from_other_threads() {
 fn opened_once_and_with_sense() {
     let (receiver, feb) = bench(0);
     let handle = receiver.open(FEB, CONFIG).unwrap();
-    assert!(matches!(receiver.open(FEB, CONFIG), Err(Error::AlreadyOpen(FEB))));
+    assert!(matches!(receiver.open(FEB, CONFIG), Err(Error::AlreadyOpen(FEB, Holder::This))));
     drop(handle);
     drop(receiver.open(FEB, CONFIG).unwrap());
     for bad in [

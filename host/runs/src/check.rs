@@ -186,9 +186,11 @@ impl Check<'_> {
         let mut found = Vec::new();
         for entry in fs::read_dir(&self.scope.folder)? {
             let entry = entry?;
-            let name = entry.file_name().to_string_lossy().into_owned();
-            let kind = entry.file_type()?;
-            let is_known = files::is_of_the_run(&name) || !listed[&name].is_null();
+            let (name, kind) = (entry.file_name(), entry.file_type()?);
+            // A manifest has no names that are not UTF-8.
+            let has_text = name.to_str().is_some();
+            let name = name.to_string_lossy();
+            let is_known = has_text && (files::is_of_the_run(&name) || !listed[&*name].is_null());
             // Files that roll over have a number before their extension.
             let stem = |place: &String| Path::new(place).file_stem().map(|stem| stem.to_string_lossy().into_owned());
             let is_left = self.failed.iter().filter_map(stem).any(|stem| name.starts_with(&stem));

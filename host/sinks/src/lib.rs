@@ -27,6 +27,7 @@ mod stall;
 mod stored;
 mod streams;
 mod terms;
+pub mod unix_path;
 
 pub use block::{Block, BLOCK_BYTES};
 pub use compare::differences;

@@ -11,20 +11,21 @@ use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileTypeExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 use rustix::net::{
-    accept_with, bind, connect, listen, recv, send, sendmsg, socket_with, AddressFamily, RecvFlags,
-    SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags, SocketType,
+    accept_with, listen, recv, send, sendmsg, socket_with, AddressFamily, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, SocketFlags, SocketType,
 };
 
 use crate::block::Block;
 use crate::parts::Parts;
 use crate::sink::{End, Result, Sink, Stopping};
+use crate::unix_path;
 
 /// First bytes of [`Hello`].
 pub const MAGIC: [u8; 8] = *b"FADERING";
@@ -81,16 +82,16 @@ impl ShareSink {
     /// The operating system's; of a path that is in use.
     pub fn bind(path: &str, wait: bool, stopping: Stopping) -> io::Result<ShareSink> {
         let listener = seqpacket(SocketFlags::NONBLOCK)?;
-        let address = SocketAddrUnix::new(path)?;
-        match bind(&listener, &address) {
-            Err(Errno::ADDRINUSE) if !std::fs::symlink_metadata(path)?.file_type().is_socket() => {
+        let is_used = |error: &io::Error| error.kind() == io::ErrorKind::AddrInUse;
+        match unix_path::bind(&listener, path.as_ref()) {
+            Err(error) if is_used(&error) && !std::fs::symlink_metadata(path)?.file_type().is_socket() => {
                 let text = format!("the file {path} exists, and is not a socket; choose another name");
                 return Err(io::Error::new(io::ErrorKind::AlreadyExists, text));
             }
             // Left behind by a program that was killed: nobody answers there.
-            Err(Errno::ADDRINUSE) if !is_served(&address)? => {
+            Err(error) if is_used(&error) && !is_served(path.as_ref())? => {
                 std::fs::remove_file(path)?;
-                bind(&listener, &address)?;
+                unix_path::bind(&listener, path.as_ref())?;
             }
             other => other?,
         }
@@ -165,8 +166,9 @@ fn seqpacket(flags: SocketFlags) -> io::Result<OwnedFd> {
     Ok(socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags | SocketFlags::CLOEXEC, None)?)
 }
 
-fn is_served(address: &SocketAddrUnix) -> io::Result<bool> {
-    Ok(connect(seqpacket(SocketFlags::empty())?, address) != Err(Errno::CONNREFUSED))
+fn is_served(path: &Path) -> io::Result<bool> {
+    let connected = unix_path::connect(seqpacket(SocketFlags::empty())?, path);
+    Ok(connected.map_or_else(|error| error.kind() != io::ErrorKind::ConnectionRefused, |()| true))
 }
 
 impl Sink<Block> for ShareSink {

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::net::IpAddr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -161,7 +162,11 @@ fn named(sink: &Spec<BlockKind>) -> String {
 /// The sinks of each --out.
 fn outs(args: &Args) -> Result<Vec<Spec<BlockKind>>, Usage> {
     let out = |path: &PathBuf| {
-        let path = time_in_names::expand(&path.to_string_lossy());
+        let Some(text) = path.to_str() else {
+            let expected = "expected a name in UTF-8, as reports name it";
+            return Err(Usage(format!("--out: `{}`: {expected}", path.as_os_str().as_bytes().escape_ascii())));
+        };
+        let path = time_in_names::expand(text);
         Spec::file(format!("--out {path}"), &path, args.overwrite).map_err(|what| Usage(format!("--out: {what}")))
     };
     args.out.iter().map(out).collect()

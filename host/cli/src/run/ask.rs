@@ -1,14 +1,18 @@
 //! `fadelink start` and `fadelink stop`: ask the `fadelink run` of an experiment, by the socket in its folder.
 
+use std::io;
+use std::os::unix::net;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Context;
 use axum::body::Body;
+use fadelink_sinks::unix_path;
 use http_body_util::BodyExt;
 use hyper::{Method, Request};
 use hyper_util::rt::TokioIo;
+use rustix::net::{socket_with, AddressFamily, SocketFlags, SocketType};
 use serde_json::Value;
 use tokio::net::UnixStream;
 
@@ -33,12 +37,20 @@ pub enum Wish {
     Stop,
 }
 
+fn connect(path: &Path) -> io::Result<net::UnixStream> {
+    let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
+    unix_path::connect(&socket, path)?;
+    let stream = net::UnixStream::from(socket);
+    stream.set_nonblocking(true)?;
+    Ok(stream)
+}
+
 /// Asks, and gives the answer.
 async fn ask(socket: &Path, method: Method, path: &str) -> anyhow::Result<Value> {
-    let stream = UnixStream::connect(socket)
-        .await
+    let stream = connect(socket)
         .with_context(|| format!("{}: no `fadelink run` of this experiment is there", socket.display()))?;
-    let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
+    let stream = TokioIo::new(UnixStream::from_std(stream)?);
+    let (mut sender, connection) = hyper::client::conn::http1::handshake(stream).await?;
     tokio::spawn(connection);
     let request = Request::builder().method(method).uri(path).header("host", "fadelink").body(Body::empty())?;
     let response = sender.send_request(request).await?;

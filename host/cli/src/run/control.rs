@@ -1,12 +1,15 @@
 //! What others ask of a run: its state, its begin and its end.
 
+use std::io;
 use std::os::unix::net::UnixListener;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use anyhow::Context;
 use axum::Router;
+use fadelink_sinks::unix_path;
+use rustix::net::{listen, socket_with, AddressFamily, SocketFlags, SocketType};
 use serde_json::{json, Value};
 
 use super::folder::{Runs, SOCKET};
@@ -31,9 +34,16 @@ pub fn serve(runs: &Runs, routes: Router) -> anyhow::Result<Socket> {
     let path = runs.path().join(SOCKET);
     // Left behind by a program that was killed: the folder is this program's.
     let _ = std::fs::remove_file(&path);
-    let listener = UnixListener::bind(&path).with_context(|| format!("{}", path.display()))?;
+    let listener = listen_at(&path).with_context(|| format!("{}", path.display()))?;
     http::serve_unix(listener, routes)?;
     Ok(Socket(path))
+}
+
+fn listen_at(path: &Path) -> io::Result<UnixListener> {
+    let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
+    unix_path::bind(&socket, path)?;
+    listen(&socket, 128)?;
+    Ok(socket.into())
 }
 
 struct State {

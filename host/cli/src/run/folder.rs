@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -10,6 +11,8 @@ use anyhow::Context;
 use fadelink_runs::files::{is_of_the_run, EXPERIMENT, LOG, MANIFEST, PART, UNFINISHED};
 use fadelink_sinks::durable;
 use rustix::fs::{flock, open, FlockOperation, Mode, OFlags};
+
+use crate::exit::Usage;
 
 /// Socket of the program that has the folder of the runs.
 pub const SOCKET: &str = "control.socket";
@@ -107,6 +110,19 @@ impl RunFolder {
     }
 }
 
+/// Manifests and reports name files by their paths, in UTF-8.
+///
+/// # Errors
+/// This one has another path.
+pub fn check_name(folder: &Path) -> Result<(), Usage> {
+    let path = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
+    if path.to_str().is_none() {
+        let name = path.as_os_str().as_bytes().escape_ascii();
+        return Err(Usage(format!("folder `{name}`: expected a path in UTF-8, as manifests name it")));
+    }
+    Ok(())
+}
+
 impl Runs {
     /// Makes the folder where it is not there, and takes it.
     ///
@@ -114,6 +130,7 @@ impl Runs {
     /// Another program has it, or the operating system's.
     pub fn open(folder: &Path) -> anyhow::Result<Runs> {
         let named = || format!("folder {}", folder.display());
+        check_name(folder)?;
         fs::create_dir_all(folder).with_context(named)?;
         // What a link leads to is not this program's.
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -126,7 +143,9 @@ impl Runs {
             error => anyhow::Error::from(io::Error::from(error)).context(named()),
         })?;
         // Absolute, as messages and manifests name it.
-        Ok(Runs { folder: folder.canonicalize().with_context(named)?, lock })
+        let folder = folder.canonicalize().with_context(named)?;
+        check_name(&folder)?;
+        Ok(Runs { folder, lock })
     }
 
     /// Where it is.

@@ -129,6 +129,7 @@ pub fn of(file: &File, (folder, run): (&Path, &str), resumed: Option<&Resumed>) 
 /// As [`of`].
 pub fn check(file: &File) -> Result<(), Usage> {
     let (folder, names, places) = (&*file.experiment.folder, Vec::new(), HashMap::new());
+    folder::check_name(folder)?;
     Reader { file, folder, is_new: true, run: "", resumed: None, names, places }.read().map(drop)
 }
 

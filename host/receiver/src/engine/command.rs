@@ -5,6 +5,7 @@ use std::time::Duration;
 use fadelink_wire::fade10g::{self, Request};
 use fadelink_wire::{fade1, Firmware, MacAddr, Protocol, WordOrder};
 
+use crate::holder::Holder;
 use crate::shared::Ending;
 use crate::window::MAX_WINDOW;
 
@@ -189,8 +190,8 @@ pub enum CommandError {
     #[error("it was given up before the FEB responded")]
     GivenUp,
     /// Another program on this computer sends commands to the FEB.
-    #[error("another program keeps sending commands to the FEB")]
-    Busy,
+    #[error("{0} keeps sending commands to the FEB")]
+    Busy(Holder),
     /// A command to a FEB of FADE v1, which has START, STOP and RESET alone.
     #[error("command {0:#06x}: the board speaks FADE v1, which has no user commands")]
     NoCommands(u16),

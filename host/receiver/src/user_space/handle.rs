@@ -36,7 +36,7 @@ impl Drop for OpenFeb {
         let (reply, answer) = sync_channel(1);
         let leave = self.leaves.load(Ordering::Relaxed);
         let sends_reset = self.claim.is_some() && !leave;
-        let _no_command = sends_reset.then(|| claim::before_reset(self.inner.index, self.mac));
+        let _no_command = sends_reset.then(|| claim::before_reset(self.inner.place, self.mac));
         let request = Request::Close { mac: self.mac, leave, reply: tell(reply) };
         // Waits, so that the claim is not released before the engine has let go. A receiver that has
         // ended has closed the FEB already.
@@ -63,11 +63,17 @@ pub(super) struct UserCommands {
 impl UserCommands {
     /// Another program may not come between a command and its repetition.
     fn claim(&self) -> Result<Option<CommandClaim>, Error> {
-        if self.inner.index == 0 {
+        if !self.inner.place.is_shared() {
             return Ok(None);
         }
-        let claim = claim::commands(self.inner.index, self.mac)?;
-        claim.map(Some).ok_or(Error::Command { feb: self.mac, error: CommandError::Busy })
+        let claim = claim::commands(self.inner.place, self.mac);
+        claim.map(Some).map_err(|refused| Error::of_commands(self.mac, refused))
+    }
+}
+
+impl Drop for UserCommands {
+    fn drop(&mut self) {
+        claim::forget_commands(self.inner.place, self.mac);
     }
 }
 
@@ -148,7 +154,7 @@ impl FebBackend for UserFeb {
     }
 
     fn reset(&self) -> Result<(), Error> {
-        let _no_command = claim::before_reset(self.open.inner.index, self.open.mac);
+        let _no_command = claim::before_reset(self.open.inner.place, self.open.mac);
         let (reply, answer) = sync_channel(1);
         self.open.inner.request(Request::Reset { mac: self.open.mac, reply: tell(reply) })?;
         self.open.inner.answer(&answer)

@@ -14,6 +14,7 @@ use crate::claim::{self, Claim};
 use crate::counters::{LinkCounters, LinkCounts};
 use crate::engine::FebConfig;
 use crate::flow::{Flow, Flows};
+use crate::holder::Holder;
 use crate::interface::check_mtu;
 use crate::numbers::Numbers;
 use crate::schedule::Schedule;
@@ -65,17 +66,16 @@ impl UserSpace {
         let (reply, answer) = sync_channel(1);
         self.inner.request(Request::Open { mac, config, owned, shared, reply: tell(reply) })?;
         if !self.inner.answer(&answer)? {
-            return Err(Error::AlreadyOpen(mac));
+            return Err(Error::AlreadyOpen(mac, Holder::This));
         }
         Ok((reader, OpenFeb { mac, inner: self.inner.clone(), claim, leaves: AtomicBool::new(false), shares: None }))
     }
 
     fn claim(&self, mac: MacAddr, config: FebConfig) -> Result<Option<Claim>, Error> {
         check_mtu(self.inner.index, self.inner.mtu, config.protocol()).map_err(Error::Config)?;
-        Ok(match self.inner.index {
-            0 => None,
-            index => Some(claim::data(index, mac)?.ok_or(Error::AlreadyOpen(mac))?),
-        })
+        let place = self.inner.place;
+        let claim = place.is_shared().then(|| claim::data(place, mac)).transpose();
+        claim.map_err(|refused| Error::of_data(mac, refused))
     }
 
     fn open_claimed(

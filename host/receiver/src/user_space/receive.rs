@@ -13,7 +13,7 @@ use fadelink_wire::MacAddr;
 use super::requests::{Request, Requests, Split, LOSSES_INTERVAL};
 use super::watch::Watch;
 use crate::backend::Backend;
-use crate::claim;
+use crate::claim::{self, Place};
 use crate::counters::{add, LinkCounters};
 use crate::engine::{Actions, Engine};
 use crate::flow::{self, Flow};
@@ -47,7 +47,7 @@ impl Actions for OnBackend<'_> {
 /// Actions while the backend hands out frames.
 struct OnFrame<'a, 'b> {
     send: &'a mut crate::backend::Send<'b>,
-    interface: u32,
+    place: Place,
 }
 
 impl Actions for OnFrame<'_, '_> {
@@ -56,11 +56,11 @@ impl Actions for OnFrame<'_, '_> {
     }
 
     fn opened_elsewhere(&mut self, feb: MacAddr) -> bool {
-        self.interface != 0 && claim::is_claimed(self.interface, feb)
+        self.place.is_shared() && claim::is_claimed(self.place, feb)
     }
 
     fn refuse(&mut self, feb: MacAddr, reset: &[u8]) -> bool {
-        let claim = (self.interface != 0).then(|| claim::reset_now(self.interface, feb));
+        let claim = self.place.is_shared().then(|| claim::reset_now(self.place, feb));
         if matches!(claim, Some(None)) {
             return false;
         }
@@ -99,7 +99,7 @@ impl Loop {
     pub(super) fn turn(&mut self, requests: &Requests, patience: Duration) -> io::Result<()> {
         let (engine, epoch) = (&mut self.engine, self.epoch);
         let frames = self.backend.receive(&mut |frame, send| {
-            engine.frame(frame, epoch.elapsed(), &mut OnFrame { send, interface: requests.index });
+            engine.frame(frame, epoch.elapsed(), &mut OnFrame { send, place: requests.place });
         })?;
         self.engine.confirm(&mut OnBackend(&mut *self.backend));
         self.serve(requests);

@@ -9,6 +9,7 @@ use std::time::Duration;
 use fadelink_wire::MacAddr;
 
 use crate::backend::Backend;
+use crate::claim::Place;
 use crate::counters::LinkCounters;
 use crate::engine::{Command, FebConfig, Resumed};
 use crate::schedule::Schedule;
@@ -83,6 +84,8 @@ pub(super) enum Request {
 pub(super) struct Requests {
     /// Of the interface; 0: there is none.
     pub(super) index: u32,
+    /// Where FEBs are claimed.
+    pub(super) place: Place,
     /// Notified when there is something to do.
     pub(super) wake: Arc<Wake>,
     waiting: Mutex<Vec<Request>>,
@@ -101,6 +104,7 @@ impl Requests {
     pub(super) fn new(index: u32) -> io::Result<Requests> {
         Ok(Requests {
             index,
+            place: Place::new(index),
             wake: Arc::new(Wake::new()?),
             waiting: Mutex::default(),
             ending: AtomicBool::new(false),

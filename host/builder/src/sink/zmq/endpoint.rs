@@ -6,7 +6,7 @@ use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
-use fadelink_sinks::Result;
+use fadelink_sinks::{unix_path, Result};
 use zmq::Socket;
 
 /// Refuses a path at which there is a file, or a socket of a program that runs.
@@ -32,6 +32,10 @@ fn check_path(path: &Path) -> io::Result<()> {
 /// It is in use, or none of this computer.
 pub fn bind(socket: &Socket, endpoint: &str) -> Result {
     if let Some(path) = endpoint.strip_prefix("ipc://").filter(|path| !path.starts_with(['@', '*'])) {
+        if path.len() > unix_path::LONGEST {
+            let (bytes, longest) = (path.len(), unix_path::LONGEST);
+            return Err(format!("{endpoint}: a path of {bytes} bytes: expected at most {longest}").into());
+        }
         check_path(path.as_ref()).map_err(|error| format!("{error}: {endpoint}"))?;
     }
     socket.bind(endpoint).map_err(|error| match error {

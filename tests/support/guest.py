@@ -18,7 +18,8 @@ from support.netns import Process, add_tap
 from support.paths import FADELINK, TOP
 
 MODULES = ["failover", "net_failover", "virtio_ring", "virtio", "virtio_pci_legacy_dev", "virtio_pci_modern_dev",
-           "virtio_pci", "virtio_net", "e1000", "virtio_blk", "crc32c_generic", "jbd2", "mbcache", "crc16", "ext4"]  # fmt: skip
+           "virtio_pci", "virtio_net", "e1000", "virtio_blk", "crc32c_generic", "jbd2", "mbcache", "crc16", "ext4",
+           "llc", "stp", "bridge", "tun"]  # fmt: skip
 PROGRAMS = [*(TOP / "tests/driver").glob("*.c"), TOP / "bench/tools/tcp_reader.c", *(TOP / "driver/examples").glob("*.c")]
 LOAD = "insmod /lib/fadelink.ko"
 # Until the program with the number $R hears SIGINT, which a shell lets its programs in the background ignore; or has ended.

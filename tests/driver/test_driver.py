@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
-from support.guest import LOAD, kernel, session
+from support.guest import LOAD, default_kernel, session
 from support.netns import FEBS
 from support.paths import FADELINK, SEED
 
@@ -26,7 +26,7 @@ def test_published_abi(bench, link):
 
 def test_published_calls_mean_what_is_published(bench):
     """Each line of the table in docs/driver.md, by a program that has nothing of this project."""
-    hz = re.search(r"^CONFIG_HZ=(\d+)$", Path(kernel().headers, ".config").read_text(), re.M)[1]
+    hz = re.search(r"^CONFIG_HZ=(\d+)$", Path(default_kernel().headers, ".config").read_text(), re.M)[1]
     out, _ = session(bench, [f"abi_reader /dev/l3_fpga0 eth0 {FEBS[0]} meanings {hz}"], "--link", "loss=0.01")
     assert "all calls mean what is published" in out, out
 

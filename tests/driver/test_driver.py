@@ -14,6 +14,9 @@ from support.paths import FADELINK, SEED
 
 # The first device has data, of the first program since the driver was loaded.
 UNTIL_DATA = "until grep -q '^packets [1-9]' /sys/kernel/debug/fadelink/l3_fpga0; do sleep 0.1; done"
+# The card leaves its driver, and comes back.
+UNBIND = "D=$(basename $(readlink /sys/class/net/eth0/device)); echo $D >/sys/bus/virtio/drivers/virtio_net/unbind"
+BIND = "echo $D >/sys/bus/virtio/drivers/virtio_net/bind"
 READ = "abi_reader /dev/l3_fpga{0} eth0 {1} {2}"
 
 
@@ -86,11 +89,12 @@ def test_unload_and_removal_with_boards_sending(bench):
             "rmmod fadelink",
             LOAD,
             f"{READ.format(0, FEBS[0], 400_000_000)} >/tmp/out 2>&1 &",
-            f"{UNTIL_DATA}; ip link set eth0 down; wait $! && exit 1; cat /tmp/out",
-            f"ip link set eth0 up; rmmod fadelink; {LOAD}",
+            # Down and removed while a reader waits.
+            f"{UNTIL_DATA}; ip link set eth0 down; sleep 1; {UNBIND}; wait $! && exit 1; cat /tmp/out",
+            f"rmmod fadelink; {BIND}; ip link set eth0 mtu 9000 up; {LOAD}",
             f"{READ.format(0, FEBS[0], 400_000_000)} >/tmp/out 2>&1 &",
             UNTIL_DATA,
-            "D=$(basename $(readlink /sys/class/net/eth0/device)); echo $D >/sys/bus/virtio/drivers/virtio_net/unbind",
+            UNBIND,
             "wait $! && exit 1; cat /tmp/out; rmmod fadelink",
         ],
     )

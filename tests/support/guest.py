@@ -170,7 +170,7 @@ def install_program(program, root):
         shutil.copy(library, target)
 
 
-def initramfs(path, kernel):
+def initramfs(path, kernel, more):
     root = path.parent / "root"
     for folder in ["bin", "lib", "proc", "sys", "dev", "tmp"]:
         (root / folder).mkdir(parents=True)
@@ -182,6 +182,8 @@ def initramfs(path, kernel):
     strip(kernel.build / "fadelink.ko", root / "lib/fadelink.ko")
     for program in PROGRAMS:
         shutil.copy(kernel.build / program.stem, root / "bin")
+    for program in more:
+        shutil.copy(program, root / "bin")
     for program in () if kernel.root32 else (FADELINK, shutil.which("ethtool", path="/usr/sbin:/sbin:/usr/bin")):
         install_program(program, root)
     init = root / "init"
@@ -213,15 +215,18 @@ class Guest:
     kernel complained, is `spoilt`: nothing that it does from then on can be trusted.
     """
 
-    def __init__(self, bench, memory=512, disk=None, kernel=None):
-        """Boots it. `disk`: the file of a disk that it has as /dev/vda. A bench that had a guest before may have another."""
+    def __init__(self, bench, memory=512, disk=None, kernel=None, programs=()):
+        """Boots it. `disk`: the file of a disk that it has as /dev/vda; `programs`: static ones beside those of the tests.
+
+        A bench that had a guest before may have another.
+        """
         kernel = kernel or default_kernel()
         build(kernel)
         self.spoilt, self.running, self.output = False, False, ""
         self.changed = threading.Condition()
         image = bench.tmp / "initramfs.gz"
         if not image.exists():
-            initramfs(image, kernel)
+            initramfs(image, kernel, programs)
             add_tap(bench)
         drive = ["-drive", f"file={disk},if=none,id=d,format=raw", "-device", "virtio-blk-pci,drive=d"] if disk else []
         ours, theirs = socket.socketpair()

@@ -231,7 +231,7 @@ static int receive_one(struct sk_buff *skb, struct net_device *netdev)
 	enum fade_kind kind;
 
 	atomic64_inc(&fade_link_stats.frames);
-	/* From a tunnel, the loopback or the like: before it is no Ethernet header. */
+	/* From a tunnel, the loopback or the like: before it is not an Ethernet header. */
 	if (netdev->type != ARPHRD_ETHER || skb_headroom(skb) < ETH_HLEN ||
 	    skb_mac_header(skb) + ETH_HLEN != skb->data) {
 		atomic64_inc(&fade_link_stats.wrong_type);

@@ -14,11 +14,12 @@ status=0
 version=$(dpkg-query -W -f='${Version}' linux-source-6.1)
 checkpatch=build/checkpatch/$version
 if [ ! -e "$checkpatch/scripts/checkpatch.pl" ]; then
-    rm -rf build/checkpatch
-    mkdir -p "$checkpatch.part"
-    tar -C "$checkpatch.part" --strip-components=1 -xf /usr/src/linux-source-6.1.tar.xz \
+    mkdir -p build/checkpatch
+    part=$(mktemp -d build/checkpatch/XXXXXX)
+    tar -C "$part" --strip-components=1 -xf /usr/src/linux-source-6.1.tar.xz \
         linux-source-6.1/scripts/{checkpatch.pl,spelling.txt,const_structs.checkpatch}
-    mv "$checkpatch.part" "$checkpatch"
+    # Another one may have been quicker.
+    mv -T "$part" "$checkpatch" 2>/dev/null || rm -r "$part"
 fi
 # In the folder of its options.
 checkpatch() { (cd "$1" && perl "$top/$checkpatch/scripts/checkpatch.pl" --no-summary --terse --show-types -f "${@:2}") || status=1; }

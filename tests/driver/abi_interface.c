@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What a reader sees of an interface that is no Ethernet, goes down, or changes.
+ * What a reader sees of an interface that is not Ethernet, goes down, or changes.
  *
  * abi_interface DEVICE INTERFACE MAC
  */

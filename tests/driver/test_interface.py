@@ -1,4 +1,4 @@
-"""An interface that is no Ethernet, goes down and up again in a transmission, or changes."""
+"""An interface that is not Ethernet, goes down and up again in a transmission, or changes."""
 
 import json
 import re
@@ -41,7 +41,7 @@ def test_a_run_goes_on_when_its_interface_is_up_again(bench, protocol):
 
 @pytest.mark.parametrize("protocol", ["fade10g", "fade1"])
 def test_a_run_whose_interface_stays_down_can_be_ended_and_is_not_complete(bench, protocol):
-    """The silence of an interface that is down is no end, also for one who accepts silence."""
+    """The silence of an interface that is down is not an end, also for one who accepts silence."""
     bench.sim("--packet-socket", "--protocol", protocol, iface="fade0")
     out = bench.guest.run(f"""{LOAD}
 {RECEIVE} --end silence >/tmp/report 2>/tmp/error & R=$!

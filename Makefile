@@ -10,7 +10,7 @@ PLAIN   := tools/plain_path.sh
 CARGO   := exec env -u MAKEFLAGS -u MFLAGS ../$(PLAIN) cargo --color=never
 JOBS    := $(shell nproc)
 
-.PHONY: help setup sim host python kafka prometheus package test-package demo demo-sim demo-host demo-fadc test test-host test-boards test-driver-debug test-long steady soak bench bench-driver bench-durable bench-fadc bench-receive bench-sharing bench-tcp bench-udp bitstream board timing lint lint-host lint-rtl lint-c lint-python lint-prose format clean
+.PHONY: help setup sim host python kafka prometheus kernel32 package test-package demo demo-sim demo-host demo-fadc test test-host test-boards test-driver-debug test-long steady soak bench bench-driver bench-durable bench-fadc bench-receive bench-sharing bench-tcp bench-udp bitstream board timing lint lint-host lint-rtl lint-c lint-python lint-prose format clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -32,6 +32,9 @@ kafka: setup ## fetch the Kafka broker of the tests
 
 prometheus: setup ## fetch the Prometheus of the tests
 	@tools/prometheus.sh
+
+kernel32: setup ## fetch the 32-bit kernel of the tests of the driver
+	@tools/kernel32.sh
 
 package: sim host python ## build Debian packages and the Python wheel in build/package (docs/install.md)
 	@$(PLAIN) tools/package.sh
@@ -63,13 +66,13 @@ test-host lint-host lint-rtl lint-c lint-python lint-prose: setup
 	@$(PYTHON) tests/run.py $@
 
 test-boards: setup
-	@$(PYTHON) tests/run.py sim host python kafka prometheus $@
+	@$(PYTHON) tests/run.py sim host python kafka prometheus kernel32 $@
 
-test-driver-debug: sim host ## the driver's tests in a kernel with KASAN, lockdep and kmemleak, built first
+test-driver-debug: sim host kernel32 ## the driver's tests in a kernel with KASAN, lockdep and kmemleak, built first
 	tools/debug_kernel.sh
 	FADELINK_KERNEL=debug $(PYTEST) tests/driver
 
-test-long: sim host python kafka prometheus test-driver-debug test-package ## sweeps: many seeds, long fuzzing, every kernel that is installed
+test-long: sim host python kafka prometheus kernel32 test-driver-debug test-package ## sweeps: many seeds, long fuzzing, every kernel that is installed
 	for modules in /lib/modules/*/build; do \
 	  kernel=$$(basename $$(dirname $$modules)); [ ! -e /boot/vmlinuz-$$kernel ] || \
 	  FADELINK_KERNEL=$$kernel $(PYTEST) tests/driver || exit 1; \

@@ -18,6 +18,17 @@ void fade1_sends_on(struct fade_feb *feb)
 }
 
 /**
+ * fade_feb_unheard - nothing can come from the FEB at this moment
+ * @feb: the FEB
+ *
+ * Its silence means nothing: that after STOP counts anew.
+ */
+void fade_feb_unheard(struct fade_feb *feb)
+{
+	fade1_sends_on(feb);
+}
+
+/**
  * fade1_feb_stop - STOP is to be sent from now on, by fade_feb_tick()
  * @feb: the FEB
  * @now_ms: time
@@ -130,7 +141,7 @@ void fade1_take_data(struct fade_feb *feb, const struct fade_settings *settings,
 			feb->stats.protocol_errors++;
 			return;
 		}
-		out->slot = index % feb->sets.ring_packets;
+		out->slot = fade_ring_place(index, feb->sets.ring_packets);
 		feb->stats.repaired += fade1_sets_stored(&feb->sets, index);
 		feb->stats.packets++;
 		out->store = true;

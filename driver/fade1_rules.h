@@ -7,17 +7,7 @@
 #ifndef FADE1_RULES_H
 #define FADE1_RULES_H
 
-#ifdef __KERNEL__
-#include <linux/types.h>
-#else
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-typedef uint8_t u8;
-typedef uint16_t u16;
-typedef uint32_t u32;
-typedef uint64_t u64;
-#endif
+#include "fade_types.h"
 
 #define FADE1_TYPE_START	0x0001
 #define FADE1_TYPE_STOP		0x0002
@@ -62,7 +52,8 @@ enum fade1_verdict {
 
 /**
  * struct fade1_sets - the receiver's view of one transmission, from set 0 on
- * @ring_packets: packets of 1024 bytes of the ring, at least two sets
+ * @ring_packets: packets of 1024 bytes of the ring, a power of two, at least two
+ *	sets
  * @in_order: packets received without a gap since the start
  * @ahead: bit i: packet in_order + i is in; bit 0 is always clear
  */
@@ -73,6 +64,15 @@ struct fade1_sets {
 };
 
 struct fade_confirmation;
+
+/*
+ * Where in a ring something is that is counted since its begin. The size of every
+ * ring is a power of two: 32-bit kernels cannot divide 64 bits by a variable.
+ */
+static inline u64 fade_ring_place(u64 count, u64 ring)
+{
+	return count & (ring - 1);
+}
 
 bool fade1_is_type(u16 type);
 void fade1_request(u8 *out, const u8 *feb, const u8 *local, u16 type,

@@ -13,18 +13,6 @@
 #include "fade1_rules.h"
 #include "fadelink_uapi.h"
 
-#ifdef __KERNEL__
-#include <linux/types.h>
-#else
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-typedef uint8_t u8;
-typedef uint16_t u16;
-typedef uint32_t u32;
-typedef uint64_t u64;
-#endif
-
 #define FADE_ETHERTYPE		0xFADE
 #define FADE_VERSION		0x0100
 #define FADE_FILLER		0xA5
@@ -462,6 +450,7 @@ u64 fade_feb_origin(const struct fade_feb *feb);
 void fade_feb_start(struct fade_feb *feb, u32 timeout_ms, u32 retries,
 		    u64 now_ms);
 bool fade1_feb_stop(struct fade_feb *feb, u64 now_ms);
+void fade_feb_unheard(struct fade_feb *feb);
 void fade_feb_break_off(struct fade_feb *feb);
 void fade_feb_tick(struct fade_feb *feb, const struct fade_settings *settings,
 		   u64 now_ms, struct fade_tick *out);

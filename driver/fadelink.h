@@ -18,7 +18,7 @@
 #define FADE_DEFAULT_TIMEOUT_MS	100
 #define FADE_DEFAULT_RETRIES	20
 /* Pointers of the published driver are 32 bits with sign. */
-#define FADE_MAX_RING_PACKETS	(1u << 17)
+#define FADE_MAX_RING_PACKETS	BIT(17)
 
 /**
  * struct fade_slave - one device and its FEB
@@ -32,6 +32,8 @@
  * @netdev: interface of the FEB, NULL: not associated; holds a reference
  * @tracker: of that reference
  * @mac: address of the FEB
+ * @local: address of the interface at START, to which the FEB sends
+ * @downs: how often the interface went down since the association
  * @feb: its state for the rules
  * @head: bytes received without a gap since START
  * @tail: bytes returned since START
@@ -42,16 +44,18 @@
  * @index: minor number
  */
 struct fade_slave {
-	struct mutex control;
+	struct mutex control; /* the association, and commands */
 	unsigned long opened;
-	spinlock_t lock;
+	spinlock_t lock; /* all that follows */
 	wait_queue_head_t wait;
 	u8 *ring;
 	bool mapped;
 	struct fade_settings settings;
 	struct net_device *netdev;
 	netdevice_tracker tracker;
-	u8 mac[ETH_ALEN];
+	u8 mac[ETH_ALEN] __aligned(2);
+	u8 local[ETH_ALEN] __aligned(2);
+	u32 downs;
 	struct fade_feb feb;
 	u64 head;
 	u64 tail;
@@ -92,13 +96,21 @@ static inline u64 fade_now_ms(void)
 }
 
 /* fadelink_net.c */
-int fade_net_init(void);
+void fade_net_init(void);
 void fade_net_exit(void);
+int fade_send_frame(struct net_device *netdev, const u8 *frame);
+void fade_begin_ring(struct fade_slave *slave);
+
+/* fadelink_interface.c */
+int fade_interface_init(void);
+void fade_interface_exit(void);
+bool fade_is_reachable(const struct fade_slave *slave);
+bool fade_is_down(struct fade_slave *slave);
+void fade_note_address(struct fade_slave *slave);
+void fade_interface_state(struct fade_slave *slave, struct fade_interface *out);
 int fade_associate(struct fade_slave *slave, const struct fade_slave_id *id,
 		   bool owned);
 void fade_dissociate(struct fade_slave *slave);
-int fade_send_frame(struct net_device *netdev, const u8 *frame);
-void fade_begin_ring(struct fade_slave *slave);
 
 /* fadelink_command.c */
 int fade_send_resets(struct fade_slave *slave);

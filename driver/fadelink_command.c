@@ -69,6 +69,8 @@ void fade_tick(struct work_struct *work)
 	u32 i;
 
 	spin_lock_bh(&slave->lock);
+	if (!fade_is_reachable(slave))
+		fade_feb_unheard(&slave->feb);
 	fade_feb_tick(&slave->feb, &slave->settings, now, &tick);
 	if (tick.begun)
 		fade_begin_ring(slave);
@@ -83,6 +85,18 @@ void fade_tick(struct work_struct *work)
 				   msecs_to_jiffies(tick.next > now ?
 							    tick.next - now :
 							    0));
+}
+
+/* No response: what can be the reason, if it is known. */
+static int no_response(struct fade_slave *slave)
+{
+	return fade_is_down(slave) ? -ENETDOWN : -ETIMEDOUT;
+}
+
+/* The command that waits has its response, or cannot have one any more. */
+static bool is_over(struct fade_slave *slave)
+{
+	return !READ_ONCE(slave->feb.pending) || READ_ONCE(slave->error);
 }
 
 /* Sends a command and waits; as fade_command_wait(). */
@@ -107,10 +121,8 @@ static int exchange(struct fade_slave *slave, u16 code, u32 argument,
 			err = -ENODEV;
 			break;
 		}
-		left = wait_event_killable_timeout(
-			slave->wait,
-			!READ_ONCE(slave->feb.pending) || READ_ONCE(slave->error),
-			timeout);
+		left = wait_event_killable_timeout(slave->wait,
+						   is_over(slave), timeout);
 		if (left < 0) {
 			err = -EINTR;
 			break;
@@ -128,7 +140,7 @@ static int exchange(struct fade_slave *slave, u16 code, u32 argument,
 	slave->feb.pending = false;
 	*answer = slave->feb.answer;
 	spin_unlock_bh(&slave->lock);
-	return err;
+	return err == -ETIMEDOUT ? no_response(slave) : err;
 }
 
 /**
@@ -142,8 +154,9 @@ static int exchange(struct fade_slave *slave, u16 code, u32 argument,
  *
  * The FEB is asked first after which number the command's may come.
  *
- * Called with slave->control held. Returns 0, -ETIMEDOUT, -ENODEV when there is
- * no FEB, -EIO when its interface failed, or -EINTR for a signal that ends the
+ * Called with slave->control held. Returns 0, -ETIMEDOUT, -ENETDOWN when
+ * there was no response and the interface is down, -ENODEV when there is no FEB,
+ * -EIO when its interface was removed, or -EINTR for a signal that ends the
  * process. Other signals wait for the end: a call that was begun again would
  * have the FEB execute the command again.
  */
@@ -233,21 +246,22 @@ static bool is_starting(struct fade_slave *slave)
  *
  * One that still runs, as of a reader that was killed, is ended by RESET first.
  * Called with slave->control held. Returns 0, -ETIMEDOUT for a FEB that does not
- * answer, -EBUSY for one that RESET did not help, -EIO when its interface
- * failed, or -EINTR for a signal that ends the process; others wait, for START
- * begun again and again would never be over.
+ * answer, -ENETDOWN where its interface is down, -EBUSY for one that RESET did
+ * not help, -EIO when its interface was removed, or -EINTR for a signal that ends
+ * the process; others wait, for START begun again and again would never be over.
  */
 int fade_start(struct fade_slave *slave)
 {
 	int err;
 
 	spin_lock_bh(&slave->lock);
+	fade_note_address(slave);
 	fade_feb_start(&slave->feb, FADE_DEFAULT_TIMEOUT_MS,
 		       FADE_DEFAULT_RETRIES, fade_now_ms());
 	spin_unlock_bh(&slave->lock);
 	mod_delayed_work(system_wq, &slave->tick, 0);
-	err = wait_event_killable(slave->wait, !is_starting(slave) ||
-						       READ_ONCE(slave->error));
+	err = wait_event_killable(slave->wait,
+				  !is_starting(slave) || READ_ONCE(slave->error));
 	spin_lock_bh(&slave->lock);
 	if (is_starting(slave)) {
 		slave->feb.start.stage = FADE_STAGE_NONE;
@@ -258,7 +272,7 @@ int fade_start(struct fade_slave *slave)
 		err = -EBUSY;
 	}
 	spin_unlock_bh(&slave->lock);
-	return err;
+	return err == -ETIMEDOUT ? no_response(slave) : err;
 }
 
 /**

@@ -8,21 +8,21 @@
 #include <linux/version.h>
 
 /* unaligned.h moved in 6.12. */
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 12, 0)
+#if KERNEL_VERSION(6, 12, 0) > LINUX_VERSION_CODE
 #include <asm/unaligned.h>
 #else
 #include <linux/unaligned.h>
 #endif
 
 /* class_create() lost its owner in 6.4. */
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 4, 0)
+#if KERNEL_VERSION(6, 4, 0) > LINUX_VERSION_CODE
 #define fade_class_create(name) class_create(THIS_MODULE, name)
 #else
 #define fade_class_create(name) class_create(name)
 #endif
 
 /* vm_flags became read-only in 6.3. */
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 3, 0)
+#if KERNEL_VERSION(6, 3, 0) > LINUX_VERSION_CODE
 static inline void fade_vm_flags(struct vm_area_struct *vma,
 				 unsigned long set, unsigned long clear)
 {

@@ -93,7 +93,7 @@ static long through_free(struct fade_feb_command *request)
 
 static long feb_command(void __user *both)
 {
-	struct fade_feb_command request;
+	struct fade_feb_command request __aligned(2);
 	u16 code;
 	int attempt;
 	long err = -EBUSY;
@@ -120,17 +120,17 @@ static long feb_command(void __user *both)
 
 static long get_link(void __user *to)
 {
+	struct fade_link_stats *now = &fade_link_stats;
 	struct fade_link_statistics out = {
-#define COPY(name) .name = atomic64_read(&fade_link_stats.name)
-		COPY(frames),
-		COPY(other_destination),
-		COPY(truncated),
-		COPY(wrong_version),
-		COPY(wrong_type),
-		COPY(unknown_feb),
-		COPY(resets),
-		COPY(no_memory),
-		COPY(send_errors),
+		.frames = atomic64_read(&now->frames),
+		.other_destination = atomic64_read(&now->other_destination),
+		.truncated = atomic64_read(&now->truncated),
+		.wrong_version = atomic64_read(&now->wrong_version),
+		.wrong_type = atomic64_read(&now->wrong_type),
+		.unknown_feb = atomic64_read(&now->unknown_feb),
+		.resets = atomic64_read(&now->resets),
+		.no_memory = atomic64_read(&now->no_memory),
+		.send_errors = atomic64_read(&now->send_errors),
 	};
 
 	return copy_to_user(to, &out, sizeof(out)) ? -EFAULT : 0;

@@ -15,8 +15,10 @@ static struct dentry *root;
 static int slave_show(struct seq_file *seq, void *unused)
 {
 	struct fade_slave *slave = seq->private;
+	struct fade_interface interface;
 	struct fade_statistics stats;
 
+	fade_interface_state(slave, &interface);
 	spin_lock_bh(&slave->lock);
 	stats = slave->feb.stats;
 	spin_unlock_bh(&slave->lock);
@@ -37,6 +39,8 @@ static int slave_show(struct seq_file *seq, void *unused)
 	SHOW(interrupted);
 	SHOW(begun_again);
 	SHOW(delay);
+	seq_printf(seq, "interface_state %u\n", interface.state);
+	seq_printf(seq, "interface_downs %u\n", interface.downs);
 	return 0;
 }
 DEFINE_SHOW_ATTRIBUTE(slave);

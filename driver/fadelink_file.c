@@ -12,6 +12,19 @@
 #include "fadelink.h"
 #include "fadelink_compat.h"
 
+/* The same for 32-bit programs on 64-bit kernels, also where u64 is aligned to 4. */
+static_assert(sizeof(struct fade_pointers) == 9);
+static_assert(sizeof(struct fade_slave_id) == 22);
+static_assert(sizeof(struct fade_user_command) == 24);
+static_assert(sizeof(struct fade_pointers64) == 32);
+static_assert(sizeof(struct fade_statistics) == 17 * 8);
+static_assert(sizeof(struct fade_config) == 32);
+static_assert(sizeof(struct fade_feb_kind) == 8);
+static_assert(sizeof(struct fade_interface) == 8);
+static_assert(sizeof(struct fade_told) == 10);
+static_assert(sizeof(struct fade_feb_command) == 46);
+static_assert(sizeof(struct fade_link_statistics) == 9 * 8);
+
 static int fade_open(struct inode *inode, struct file *file)
 {
 	struct fade_slave *slave = &fade_slaves[iminor(inode)];
@@ -86,8 +99,8 @@ static long read_pointers(struct fade_slave *slave, void __user *to)
 	u64 ring = fade_ring_bytes(slave);
 
 	read_state(slave, &state);
-	pointers.head = (state.origin + state.head) % ring;
-	pointers.tail = (state.origin + state.tail) % ring;
+	pointers.head = fade_ring_place(state.origin + state.head, ring);
+	pointers.tail = fade_ring_place(state.origin + state.tail, ring);
 	pointers.eof = state.state == FADE_STATE_COMPLETE;
 	if (copy_to_user(to, &pointers, sizeof(pointers)))
 		return -EFAULT;
@@ -111,7 +124,7 @@ static long write_pointers(struct fade_slave *slave, unsigned long bytes)
 
 static long get_mac(struct fade_slave *slave, const void __user *from)
 {
-	struct fade_slave_id id;
+	struct fade_slave_id id __aligned(2);
 
 	if (copy_from_user(&id, from, sizeof(id)))
 		return -EFAULT;
@@ -197,6 +210,14 @@ static long get_kind(struct fade_slave *slave, void __user *to)
 	return copy_to_user(to, &kind, sizeof(kind)) ? -EFAULT : 0;
 }
 
+static long get_interface(struct fade_slave *slave, void __user *to)
+{
+	struct fade_interface interface;
+
+	fade_interface_state(slave, &interface);
+	return copy_to_user(to, &interface, sizeof(interface)) ? -EFAULT : 0;
+}
+
 static long get_told(struct fade_slave *slave, void __user *to)
 {
 	const struct fade_feb *feb = &slave->feb;
@@ -265,6 +286,8 @@ static long fade_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 		return get_kind(slave, p);
 	case FADE_IOC_GETTOLD:
 		return get_told(slave, p);
+	case FADE_IOC_GETINTERFACE:
+		return get_interface(slave, p);
 	case FADE_IOC_GETENDING:
 		return READ_ONCE(slave->feb.ending);
 	case FADE_IOC_GETSTATS:
@@ -292,11 +315,15 @@ static __poll_t fade_poll(struct file *file, poll_table *table)
 	struct fade_pointers64 state;
 	__poll_t mask = 0;
 	u64 available;
+	bool is_due;
 
 	poll_wait(file, &slave->wait, table);
 	read_state(slave, &state);
 	available = state.head - state.tail;
-	if (available >= READ_ONCE(slave->wakeup))
+	spin_lock_bh(&slave->lock);
+	is_due = available >= slave->wakeup;
+	spin_unlock_bh(&slave->lock);
+	if (is_due)
 		mask |= EPOLLIN | EPOLLRDNORM;
 	if (state.state == FADE_STATE_COMPLETE)
 		mask |= available ? EPOLLIN | EPOLLRDNORM : EPOLLHUP;
@@ -309,7 +336,8 @@ static vm_fault_t fade_fault(struct vm_fault *fault)
 {
 	struct fade_slave *slave = fault->vma->vm_private_data;
 	/* The second half shows the ring again: a reader sees across its end. */
-	u64 offset = ((u64)fault->pgoff << PAGE_SHIFT) % fade_ring_bytes(slave);
+	u64 offset = fade_ring_place((u64)fault->pgoff << PAGE_SHIFT,
+				     fade_ring_bytes(slave));
 
 	fault->page = vmalloc_to_page(slave->ring + offset);
 	get_page(fault->page);
@@ -327,7 +355,9 @@ static int fade_mmap(struct file *file, struct vm_area_struct *vma)
 	if (vma->vm_flags & VM_WRITE)
 		return -EPERM;
 	spin_lock_bh(&slave->lock);
-	fits = end <= 2 * fade_ring_bytes(slave);
+	/* Pages may be larger than the ring; then it cannot be seen twice in a row. */
+	fits = end <= 2 * fade_ring_bytes(slave) &&
+	       fade_ring_bytes(slave) >= PAGE_SIZE;
 	if (fits)
 		slave->mapped = true;
 	spin_unlock_bh(&slave->lock);

@@ -96,9 +96,10 @@ static int __init fade_init(void)
 		err = PTR_ERR(fade_class);
 		goto free_region;
 	}
-	err = fade_net_init();
+	err = fade_interface_init();
 	if (err)
 		goto destroy_class;
+	fade_net_init();
 	cdev_init(&fade_cdev, &fade_fops);
 	fade_cdev.owner = THIS_MODULE;
 	err = cdev_add(&fade_cdev, fade_dev, max_slaves);
@@ -125,6 +126,7 @@ destroy_devices:
 	cdev_del(&fade_cdev);
 stop_net:
 	fade_net_exit();
+	fade_interface_exit();
 destroy_class:
 	class_destroy(fade_class);
 free_region:
@@ -144,6 +146,7 @@ static void __exit fade_exit(void)
 		device_destroy(fade_class, fade_dev + i);
 	cdev_del(&fade_cdev);
 	fade_net_exit();
+	fade_interface_exit();
 	class_destroy(fade_class);
 	unregister_chrdev_region(fade_dev, fade_max_slaves);
 	kfree(fade_slaves);

@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The network side: the protocol handler for ethertype 0xFADE, and what happens
- * when an interface goes away.
+ * The network side: the protocol handler for ethertype 0xFADE.
  *
  * Locking: slave->lock protects a slave and is taken in softirq. Frames are
  * sent after it is released. slave->control orders the callers of this file
  * and is never taken in softirq.
  */
 #include <linux/etherdevice.h>
-#include <linux/nsproxy.h>
-#include <linux/rtnetlink.h>
+#include <linux/if_arp.h>
 #include <linux/skbuff.h>
-#include <net/net_namespace.h>
 
 #include "fadelink.h"
 #include "fadelink_compat.h"
@@ -103,25 +100,6 @@ static void stranger(struct net_device *netdev, const u8 *mac,
 	}
 }
 
-static struct fade_slave *find_slave(struct net_device *netdev, const u8 *mac)
-{
-	int i;
-
-	/* Locked when found; the caller unlocks. */
-	for (i = 0; i < fade_max_slaves; i++) {
-		struct fade_slave *slave = &fade_slaves[i];
-
-		if (READ_ONCE(slave->netdev) != netdev)
-			continue;
-		spin_lock(&slave->lock);
-		if (slave->netdev == netdev &&
-		    ether_addr_equal_unaligned(slave->mac, mac))
-			return slave;
-		spin_unlock(&slave->lock);
-	}
-	return NULL;
-}
-
 /* A transmission begins; slave->lock is held. */
 void fade_begin_ring(struct fade_slave *slave)
 {
@@ -169,40 +147,54 @@ static void act(struct fade_slave *slave, struct sk_buff *skb,
 		wake_up(&slave->wait);
 }
 
-/* Frame of a FEB that has a slave, or not; the skb starts with its header. */
-static void take_frame(struct net_device *netdev, struct sk_buff *skb,
-		       const u8 *head, enum fade_kind kind,
-		       const struct fade_frame *frame)
+/* A frame, if it is from the FEB of this slave; the skb starts with its header. */
+static bool take_own(struct fade_slave *slave, struct net_device *netdev,
+		     struct sk_buff *skb, const u8 *head, enum fade_kind kind,
+		     const struct fade_frame *frame)
 {
 	struct fade_confirmation confirmation = {
 		.packet = frame->packet,
 		.sequence = frame->sequence,
 		.fade1 = true,
 	};
+	struct fade_actions actions = {};
 	u8 ack[FADE_REQUEST_LEN];
-	struct fade_actions actions;
-	struct fade_slave *slave;
-	bool confirm;
+	bool is_own;
 
-	slave = find_slave(netdev, head + ETH_ALEN);
-	if (!slave) {
-		stranger(netdev, head + ETH_ALEN, kind, frame);
-		return;
+	spin_lock(&slave->lock);
+	is_own = slave->netdev == netdev &&
+		 ether_addr_equal_unaligned(slave->mac, head + ETH_ALEN);
+	if (is_own) {
+		fade_feb_take(&slave->feb, &slave->settings, kind, frame,
+			      slave->tail, fade_now_ms(), &actions);
+		act(slave, skb, &actions);
+		if (actions.confirm && kind == FADE_KIND_DATA)
+			actions.confirm = fade_feb_confirm(&slave->feb,
+							   &confirmation);
 	}
-	fade_feb_take(&slave->feb, &slave->settings, kind, frame, slave->tail,
-		      fade_now_ms(), &actions);
-	act(slave, skb, &actions);
-	confirm = actions.confirm;
-	if (confirm && kind == FADE_KIND_DATA)
-		confirm = fade_feb_confirm(&slave->feb, &confirmation);
 	spin_unlock(&slave->lock);
 
 	if (actions.reset)
 		send_reset(netdev, head + ETH_ALEN, kind);
-	if (!confirm)
-		return;
-	fade_ack(ack, head + ETH_ALEN, netdev->dev_addr, &confirmation);
-	fade_send_frame(netdev, ack);
+	if (actions.confirm) {
+		fade_ack(ack, head + ETH_ALEN, netdev->dev_addr, &confirmation);
+		fade_send_frame(netdev, ack);
+	}
+	return is_own;
+}
+
+/* Frame of a FEB that has a slave, or not. */
+static void take_frame(struct net_device *netdev, struct sk_buff *skb,
+		       const u8 *head, enum fade_kind kind,
+		       const struct fade_frame *frame)
+{
+	int i;
+
+	for (i = 0; i < fade_max_slaves; i++)
+		if (READ_ONCE(fade_slaves[i].netdev) == netdev &&
+		    take_own(&fade_slaves[i], netdev, skb, head, kind, frame))
+			return;
+	stranger(netdev, head + ETH_ALEN, kind, frame);
 }
 
 /* Confirms what came together, where that is not done at once. */
@@ -233,12 +225,19 @@ static void confirm(struct net_device *netdev)
 
 static int receive_one(struct sk_buff *skb, struct net_device *netdev)
 {
-	u8 head[FADE_HEAD_LEN] = {};
+	u8 head[FADE_HEAD_LEN] __aligned(2) = {};
 	u8 final_word[8] = {};
 	struct fade_frame frame;
 	enum fade_kind kind;
 
 	atomic64_inc(&fade_link_stats.frames);
+	/* From a tunnel, the loopback or the like: before it is not an Ethernet header. */
+	if (netdev->type != ARPHRD_ETHER || skb_headroom(skb) < ETH_HLEN ||
+	    skb_mac_header(skb) + ETH_HLEN != skb->data) {
+		atomic64_inc(&fade_link_stats.wrong_type);
+		kfree_skb(skb);
+		return NET_RX_DROP;
+	}
 	if (skb->pkt_type != PACKET_HOST) {
 		atomic64_inc(&fade_link_stats.other_destination);
 		kfree_skb(skb);
@@ -307,134 +306,12 @@ static struct packet_type fade_packet_type = {
 	.list_func = receive_list,
 };
 
-/* Lets go of the interface. Called with no lock. */
-static void release_netdev(struct fade_slave *slave, int error)
+void fade_net_init(void)
 {
-	struct net_device *netdev;
-
-	spin_lock_bh(&slave->lock);
-	netdev = slave->netdev;
-	if (netdev)
-		fade_remember_csn(netdev->ifindex, slave->mac, slave->feb.csn);
-	WRITE_ONCE(slave->netdev, NULL);
-	fade_feb_break_off(&slave->feb);
-	if (netdev && error)
-		slave->error = error;
-	spin_unlock_bh(&slave->lock);
-	wake_up_all(&slave->wait);
-	if (netdev)
-		netdev_put(netdev, &slave->tracker);
-}
-
-static int netdev_event(struct notifier_block *block, unsigned long event,
-			void *info)
-{
-	struct net_device *netdev = netdev_notifier_info_to_dev(info);
-	int i;
-
-	for (i = 0; i < fade_max_slaves; i++) {
-		struct fade_slave *slave = &fade_slaves[i];
-
-		if (READ_ONCE(slave->netdev) != netdev)
-			continue;
-		if (event == NETDEV_UNREGISTER) {
-			release_netdev(slave, ENODEV);
-		} else if (event == NETDEV_DOWN) {
-			spin_lock_bh(&slave->lock);
-			slave->error = ENETDOWN;
-			spin_unlock_bh(&slave->lock);
-			wake_up_all(&slave->wait);
-		}
-	}
-	return NOTIFY_DONE;
-}
-
-static struct notifier_block fade_notifier = { .notifier_call = netdev_event };
-
-/**
- * fade_associate - gives a device its FEB
- * @slave: the device
- * @id: address and interface
- * @owned: for its data; else for a command, while another program may receive
- *
- * Called with slave->control held. Returns 0, -EINVAL for an address or a name
- * that is invalid, -ENODEV for an interface that is not there, -ENETDOWN for one
- * that is down, -EBUSY for a FEB or a device that is taken.
- */
-int fade_associate(struct fade_slave *slave, const struct fade_slave_id *id,
-		   bool owned)
-{
-	struct net_device *netdev;
-	int i, err = 0;
-
-	if (!is_valid_ether_addr(id->mac) ||
-	    strnlen(id->devname, sizeof(id->devname)) == sizeof(id->devname))
-		return -EINVAL;
-	/* The notifier runs under this lock: the interface cannot go meanwhile. */
-	rtnl_lock();
-	netdev = __dev_get_by_name(current->nsproxy->net_ns, id->devname);
-	if (!netdev)
-		err = -ENODEV;
-	else if (!(netdev->flags & IFF_UP))
-		err = -ENETDOWN;
-	for (i = 0; !err && i < fade_max_slaves; i++)
-		if (fade_slaves[i].netdev == netdev &&
-		    ether_addr_equal_unaligned(fade_slaves[i].mac, id->mac))
-			err = -EBUSY;
-	if (slave->netdev)
-		err = -EBUSY;
-	if (!err) {
-		netdev_hold(netdev, &slave->tracker, GFP_KERNEL);
-		spin_lock_bh(&slave->lock);
-		ether_addr_copy(slave->mac, id->mac);
-		fade_feb_init(&slave->feb, &slave->settings, owned,
-			      fade_latest_csn(netdev->ifindex, id->mac));
-		slave->origin = 0;
-		slave->head = 0;
-		slave->tail = 0;
-		slave->error = 0;
-		WRITE_ONCE(slave->netdev, netdev);
-		spin_unlock_bh(&slave->lock);
-	}
-	rtnl_unlock();
-	return err;
-}
-
-/**
- * fade_dissociate - takes the FEB from a device
- * @slave: the device
- *
- * Called with slave->control held. A transmission that was started ends by
- * RESET, repeated because it is not confirmed.
- */
-void fade_dissociate(struct fade_slave *slave)
-{
-	int i;
-
-	if (READ_ONCE(slave->feb.state) != FADE_STATE_IDLE ||
-	    READ_ONCE(slave->feb.start.has_reset) ||
-	    READ_ONCE(slave->feb.start.attempts))
-		for (i = 0; i < FADE_RESETS; i++)
-			fade_send_resets(slave);
-	/* The notifier may let go at the same time: one of them finds it. */
-	rtnl_lock();
-	release_netdev(slave, 0);
-	rtnl_unlock();
-	/* Now no frame can start it again. */
-	cancel_delayed_work_sync(&slave->tick);
-}
-
-int fade_net_init(void)
-{
-	int err = register_netdevice_notifier(&fade_notifier);
-
-	if (!err)
-		dev_add_pack(&fade_packet_type);
-	return err;
+	dev_add_pack(&fade_packet_type);
 }
 
 void fade_net_exit(void)
 {
 	dev_remove_pack(&fade_packet_type);
-	unregister_netdevice_notifier(&fade_notifier);
 }

@@ -66,11 +66,14 @@ struct fade_user_command {
 #define FADE_IOC_SETWAKEUP	_IO(FADE_IOC_MAGIC, 0x30)
 /* Returns the length of the ring in bytes. */
 #define FADE_IOC_GETBUFLEN	_IO(FADE_IOC_MAGIC, 0x31)
-/* Returns the bytes available; -EIO when the interface has failed. */
+/* Returns the bytes available; -EIO when the interface was removed. */
 #define FADE_IOC_READPTRS	_IOR(FADE_IOC_MAGIC, 0x32, struct fade_pointers)
 /* Returns bytes to the ring (argument: their number). */
 #define FADE_IOC_WRITEPTRS	_IO(FADE_IOC_MAGIC, 0x33)
-/* Associates the device with a FEB. */
+/*
+ * Associates the device with a FEB. -EMEDIUMTYPE for an interface that is not
+ * Ethernet, or a port of a bridge, bond or team.
+ */
 #define FADE_IOC_GETMAC		_IOW(FADE_IOC_MAGIC, 0x34, struct fade_slave_id)
 /* START: the ring is empty. */
 #define FADE_IOC_STARTMAC	_IO(FADE_IOC_MAGIC, 0x35)
@@ -177,8 +180,26 @@ struct fade_feb_kind {
 #define FADE_ENDING_SILENCE		2	/* FADE v1: silence after STOP */
 #define FADE_ENDING_RESET		3	/* FADE v1: RESET ended it, the FEB says */
 #define FADE_ENDING_SWITCHED_OFF	4	/* FADE v1: the FEB has lost its power */
-#define FADE_ENDING_OTHER_NUMBER	5	/* FADE v1: the FEB has sent another number of packets */
-#define FADE_ENDING_OTHER_TRANSMISSION	6	/* FADE v1: the FEB has begun another one */
+#define FADE_ENDING_OTHER_NUMBER	5	/* FADE v1: it has sent another number */
+#define FADE_ENDING_OTHER_TRANSMISSION	6	/* FADE v1: it has begun another one */
+
+/* Why nothing comes from the FEB; only FADE_INTERFACE_NONE stays. */
+#define FADE_INTERFACE_NONE		1	/* no FEB, or its interface was removed */
+#define FADE_INTERFACE_DOWN		2
+#define FADE_INTERFACE_NO_CARRIER	4
+#define FADE_INTERFACE_SMALL_MTU	8	/* less than a data frame */
+#define FADE_INTERFACE_OTHER_ADDRESS	16	/* the FEB sends to that of START */
+#define FADE_INTERFACE_PORT		32	/* its bridge, bond or team has the frames */
+
+/**
+ * struct fade_interface - the interface of the FEB
+ * @state: FADE_INTERFACE_*, or 0
+ * @downs: how often it went down since FADE_IOC_GETMAC
+ */
+struct fade_interface {
+	__u32 state;
+	__u32 downs;
+};
 
 #define FADE_IOC_READPTRS64	_IOR(FADE_IOC_MAGIC, 0x41, struct fade_pointers64)
 #define FADE_IOC_GETSTATS	_IOR(FADE_IOC_MAGIC, 0x42, struct fade_statistics)
@@ -216,6 +237,12 @@ struct fade_told {
 #define FADE_IOC_GETTOLD	_IOR(FADE_IOC_MAGIC, 0x49, struct fade_told)
 
 /*
+ * The interface may go down and up in a transmission, which then goes on: the FEB
+ * sends again what is not confirmed.
+ */
+#define FADE_IOC_GETINTERFACE	_IOR(FADE_IOC_MAGIC, 0x4A, struct fade_interface)
+
+/*
  * /dev/l3_fpga_ctl: for any number of programs, in addition to those that use
  * the devices.
  */
@@ -236,7 +263,7 @@ struct fade_link_statistics {
 	__u64 other_destination;	/* dropped: for another computer */
 	__u64 truncated;		/* dropped: shorter than their header */
 	__u64 wrong_version;		/* dropped */
-	__u64 wrong_type;		/* dropped */
+	__u64 wrong_type;		/* dropped: its type, or that of the interface */
 	__u64 unknown_feb;		/* dropped: no device has the FEB */
 	__u64 resets;			/* sent to such FEBs */
 	__u64 no_memory;		/* dropped */

@@ -21,6 +21,8 @@ if [ "$what" = everything ]; then
     packages+=(chromium chromium-driver ethtool iperf3 iputils-arping iputils-ping libevent-dev libjson-c-dev linuxptp nftables tcl tcpreplay tshark)
     # The driver is built for Debian's kernel and runs in it under QEMU.
     packages+=(busybox-static cpio debhelper debootstrap dh-dkms dkms e2fsprogs linux-headers-amd64 linux-image-amd64 qemu-system-x86)
+    # Checks of C sources: checkpatch is in the source of the kernel, and in no smaller package.
+    packages+=(linux-source-6.1 sparse xz-utils)
     # The Kafka broker of the tests; a machine that has Java and Maven keeps its own.
     command -v java >/dev/null || packages+=(default-jre-headless)
     command -v mvn >/dev/null || packages+=(maven)

@@ -268,7 +268,7 @@ static void *fuzz_thread(void *context)
 
 	for (long i = 0; i < f->calls; i++) {
 		unsigned int known = codes[rand_r(&f->seed) % (sizeof(codes) / sizeof(codes[0]))];
-		unsigned int code = rand_r(&f->seed) % 8 ? known : (unsigned)rand_r(&f->seed);
+		unsigned int code = rand_r(&f->seed) % 8 ? known : (unsigned int)rand_r(&f->seed);
 		struct fade_slave_id feb = { { 2, 0xfa, 0xde, 0, 0, 1 + rand_r(&f->seed) % 3 }, "eth0" };
 		struct fade_slave_id *id = (void *)block;
 		struct fade_user_command *command = (void *)block;

@@ -208,12 +208,14 @@ int main(int argc, char **argv)
 	uint64_t wanted = strtoull(argv[4], NULL, 0) / 8;
 
 	int fd = must(open(argv[1], O_RDWR), "open");
+
 	if (argc > 5 && !strcmp(argv[4], "meanings"))
 		return meanings(fd, &slave, atof(argv[5]));
 	if (argc > 5 && !strcmp(argv[4], "signals"))
 		return signals(fd, &slave, strtoull(argv[5], NULL, 0));
 	long length = must(ioctl(fd, GETBUFLEN), "GETBUFLEN");
 	const uint8_t *ring = mmap(NULL, 2 * length, PROT_READ, MAP_SHARED, fd, 0);
+
 	if (ring == MAP_FAILED)
 		must(-1, "mmap");
 	must(ioctl(fd, SETWAKEUP, 64 * 1024), "SETWAKEUP");

@@ -8,12 +8,15 @@ import time
 from pathlib import Path
 
 import pytest
-from support.guest import LOAD, kernel, session
+from support.guest import LOAD, default_kernel, session
 from support.netns import FEBS
 from support.paths import FADELINK, SEED
 
 # The first device has data, of the first program since the driver was loaded.
 UNTIL_DATA = "until grep -q '^packets [1-9]' /sys/kernel/debug/fadelink/l3_fpga0; do sleep 0.1; done"
+# The card leaves its driver, and comes back.
+UNBIND = "D=$(basename $(readlink /sys/class/net/eth0/device)); echo $D >/sys/bus/virtio/drivers/virtio_net/unbind"
+BIND = "echo $D >/sys/bus/virtio/drivers/virtio_net/bind"
 READ = "abi_reader /dev/l3_fpga{0} eth0 {1} {2}"
 
 
@@ -26,7 +29,7 @@ def test_published_abi(bench, link):
 
 def test_published_calls_mean_what_is_published(bench):
     """Each line of the table in docs/driver.md, by a program that has nothing of this project."""
-    hz = re.search(r"^CONFIG_HZ=(\d+)$", Path(kernel().headers, ".config").read_text(), re.M)[1]
+    hz = re.search(r"^CONFIG_HZ=(\d+)$", Path(default_kernel().headers, ".config").read_text(), re.M)[1]
     out, _ = session(bench, [f"abi_reader /dev/l3_fpga0 eth0 {FEBS[0]} meanings {hz}"], "--link", "loss=0.01")
     assert "all calls mean what is published" in out, out
 
@@ -86,11 +89,12 @@ def test_unload_and_removal_with_boards_sending(bench):
             "rmmod fadelink",
             LOAD,
             f"{READ.format(0, FEBS[0], 400_000_000)} >/tmp/out 2>&1 &",
-            f"{UNTIL_DATA}; ip link set eth0 down; wait $! && exit 1; cat /tmp/out",
-            f"ip link set eth0 up; rmmod fadelink; {LOAD}",
+            # Down and removed while a reader waits.
+            f"{UNTIL_DATA}; ip link set eth0 down; sleep 1; {UNBIND}; wait $! && exit 1; cat /tmp/out",
+            f"rmmod fadelink; {BIND}; ip link set eth0 mtu 9000 up; {LOAD}",
             f"{READ.format(0, FEBS[0], 400_000_000)} >/tmp/out 2>&1 &",
             UNTIL_DATA,
-            "D=$(basename $(readlink /sys/class/net/eth0/device)); echo $D >/sys/bus/virtio/drivers/virtio_net/unbind",
+            UNBIND,
             "wait $! && exit 1; cat /tmp/out; rmmod fadelink",
         ],
     )

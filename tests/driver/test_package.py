@@ -5,7 +5,7 @@ import shutil
 import subprocess
 
 import pytest
-from support.guest import file_of, kernel, strip, unpacked
+from support.guest import default_kernel, file_of, strip, unpacked
 from support.netns import FEBS
 from support.paths import TOP
 
@@ -37,11 +37,11 @@ def test_versions_agree(package):
 
 
 def test_dkms_builds_it_and_it_runs(package, bench):
-    if kernel().modules is None:
+    if default_kernel().modules is None:
         pytest.skip("DKMS builds for installed kernels")
     (source,) = (package / "root/usr/src").iterdir()
     (package / "dkms").mkdir()
-    dkms = ["dkms", "build", *source.name.split("-", 1)[:1], "-v", source.name.split("-", 1)[1], "-k", kernel().name,
+    dkms = ["dkms", "build", *source.name.split("-", 1)[:1], "-v", source.name.split("-", 1)[1], "-k", default_kernel().name,
             "--sourcetree", source.parent, "--dkmstree", package / "dkms"]  # fmt: skip
     result = subprocess.run(list(map(str, dkms)), capture_output=True, text=True)
     assert result.returncode == 0, result.stdout + result.stderr

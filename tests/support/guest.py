@@ -18,7 +18,8 @@ from support.netns import Process, add_tap
 from support.paths import FADELINK, TOP
 
 MODULES = ["failover", "net_failover", "virtio_ring", "virtio", "virtio_pci_legacy_dev", "virtio_pci_modern_dev",
-           "virtio_pci", "virtio_net", "e1000", "virtio_blk", "crc32c_generic", "jbd2", "mbcache", "crc16", "ext4"]  # fmt: skip
+           "virtio_pci", "virtio_net", "e1000", "virtio_blk", "crc32c_generic", "jbd2", "mbcache", "crc16", "ext4",
+           "llc", "stp", "bridge", "tun"]  # fmt: skip
 PROGRAMS = [*(TOP / "tests/driver").glob("*.c"), TOP / "bench/tools/tcp_reader.c", *(TOP / "driver/examples").glob("*.c")]
 LOAD = "insmod /lib/fadelink.ko"
 # Until the program with the number $R hears SIGINT, which a shell lets its programs in the background ignore; or has ended.
@@ -71,6 +72,8 @@ class Kernel:
     image: Path
     headers: Path
     modules: Path | None
+    # The tree of a 32-bit computer.
+    root32: Path | None = None
 
     @property
     def build(self):
@@ -78,7 +81,7 @@ class Kernel:
 
 
 @functools.cache
-def kernel():
+def default_kernel():
     """FADELINK_KERNEL: `debug` for the one of tools/debug_kernel.sh, or a version; else Debian 12's."""
     name = os.environ.get("FADELINK_KERNEL")
     if name == "debug":
@@ -92,22 +95,37 @@ def kernel():
     return Kernel(name, Path(f"/boot/vmlinuz-{name}"), modules / "build", modules / "kernel")
 
 
-def build():
+def kernel32():
+    """That of 32-bit Debian 12, which tools/kernel32.sh has fetched."""
+    tree = TOP / "build/kernel32"
+    assert (tree / "ready").exists(), "no 32-bit kernel: tools/kernel32.sh fetches it"
+    name, root = (tree / "ready").read_text().strip(), tree / "root"
+    return Kernel(name, root / f"boot/vmlinuz-{name}", root / f"usr/src/linux-headers-{name}", root / f"lib/modules/{name}/kernel", root)
+
+
+def compiler(root32):
+    """The compiler of programs for the guest; `root32`: for 32 bits, with the C library of that tree."""
+    words = ["gcc", "-O2", "-Wall", "-Wextra", "-Werror", "-static", "-pthread", f"-I{TOP}/driver"]
+    if root32 is None:
+        return words
+    (parts,) = (root32 / "usr/lib/gcc").glob("*/*")
+    return [*words, "-m32", f"--sysroot={root32}", f"-B{parts}", f"-L{parts}"]
+
+
+def build(kernel):
     """The module and the test programs; warnings of the compiler are errors."""
-    folder = kernel().build
+    folder = kernel.build
     folder.mkdir(parents=True, exist_ok=True)
     for source in [*(TOP / "driver").glob("*.[ch]"), TOP / "driver/Kbuild"]:
         target = folder / source.name
         if not target.exists() or target.read_bytes() != source.read_bytes():
             shutil.copy(source, target)
-    make = ["make", "-s", "-C", kernel().headers, f"M={folder}", "W=1", "modules"]
+    make = ["make", "-s", "-C", kernel.headers, f"M={folder}", "W=1", "modules"]
     result = subprocess.run(make, capture_output=True, text=True)
     output = result.stdout + result.stderr
     assert result.returncode == 0 and "warning:" not in output, output
     for source in PROGRAMS:
-        subprocess.run(
-            ["gcc", "-O2", "-Wall", "-Wextra", "-Werror", "-static", "-pthread", f"-I{TOP}/driver", "-o", folder / source.stem, source], check=True
-        )
+        subprocess.run([*compiler(kernel.root32), "-o", folder / source.stem, source], check=True)
 
 
 @functools.cache
@@ -116,7 +134,7 @@ def accelerator():
     if os.access("/dev/kvm", os.R_OK | os.W_OK):
         # A kernel without a root file system panics and ends, in a second or two.
         probe = ["qemu-system-x86_64", "-enable-kvm", "-cpu", "host", "-m", "256", "-display", "none", "-no-reboot",
-                 "-nic", "none", "-kernel", kernel().image, "-append", "panic=-1 quiet"]  # fmt: skip
+                 "-nic", "none", "-kernel", default_kernel().image, "-append", "panic=-1 quiet"]  # fmt: skip
         try:
             subprocess.run(probe, capture_output=True, stdin=subprocess.DEVNULL, timeout=20, check=True)
             return ["-enable-kvm", "-cpu", "host"]
@@ -134,11 +152,11 @@ def unpacked(module, folder):
     return folder / module.name.removesuffix(".xz")
 
 
-def is_built_in(module):
+def is_built_in(module, kernel):
     """True if the kernel has the module in itself; which ones differs from version to version."""
-    if kernel().modules is None:
+    if kernel.modules is None:
         return True
-    built_in = (kernel().modules.parent / "modules.builtin").read_text()
+    built_in = (kernel.modules.parent / "modules.builtin").read_text()
     return f"/{module}.ko" in built_in
 
 
@@ -152,19 +170,21 @@ def install_program(program, root):
         shutil.copy(library, target)
 
 
-def initramfs(path):
+def initramfs(path, kernel, more):
     root = path.parent / "root"
     for folder in ["bin", "lib", "proc", "sys", "dev", "tmp"]:
         (root / folder).mkdir(parents=True)
-    shutil.copy("/bin/busybox", root / "bin/busybox")
+    shutil.copy((kernel.root32 or Path("/")) / "bin/busybox", root / "bin/busybox")
     (root / "bin/sh").symlink_to("busybox")
-    modules = [name for name in MODULES if not is_built_in(name)]
+    modules = [name for name in MODULES if not is_built_in(name, kernel)]
     for name in modules:
-        unpacked(next(kernel().modules.rglob(f"{name}.ko*")), root / "lib")
-    strip(kernel().build / "fadelink.ko", root / "lib/fadelink.ko")
+        unpacked(next(kernel.modules.rglob(f"{name}.ko*")), root / "lib")
+    strip(kernel.build / "fadelink.ko", root / "lib/fadelink.ko")
     for program in PROGRAMS:
-        shutil.copy(kernel().build / program.stem, root / "bin")
-    for program in (FADELINK, shutil.which("ethtool", path="/usr/sbin:/sbin:/usr/bin")):
+        shutil.copy(kernel.build / program.stem, root / "bin")
+    for program in more:
+        shutil.copy(program, root / "bin")
+    for program in () if kernel.root32 else (FADELINK, shutil.which("ethtool", path="/usr/sbin:/sbin:/usr/bin")):
         install_program(program, root)
     init = root / "init"
     init.write_text(INIT.format(modules=" ".join(modules)))
@@ -195,20 +215,24 @@ class Guest:
     kernel complained, is `spoilt`: nothing that it does from then on can be trusted.
     """
 
-    def __init__(self, bench, memory=512, disk=None):
-        """Boots it. `disk`: the file of a disk that it has as /dev/vda. A bench that had a guest before may have another."""
-        build()
+    def __init__(self, bench, memory=512, disk=None, kernel=None, programs=()):
+        """Boots it. `disk`: the file of a disk that it has as /dev/vda; `programs`: static ones beside those of the tests.
+
+        A bench that had a guest before may have another.
+        """
+        kernel = kernel or default_kernel()
+        build(kernel)
         self.spoilt, self.running, self.output = False, False, ""
         self.changed = threading.Condition()
         image = bench.tmp / "initramfs.gz"
         if not image.exists():
-            initramfs(image)
+            initramfs(image, kernel, programs)
             add_tap(bench)
         drive = ["-drive", f"file={disk},if=none,id=d,format=raw", "-device", "virtio-blk-pci,drive=d"] if disk else []
         ours, theirs = socket.socketpair()
         self.scripts = ours
         words = ["qemu-system-x86_64", *accelerator(), "-smp", "2", "-m", memory, "-display", "none", "-monitor", "none", "-no-reboot",
-                 "-kernel", kernel().image, "-initrd", image,
+                 "-kernel", kernel.image, "-initrd", image,
                  "-append", "console=ttyS0 panic=-1 quiet loglevel=4 rcupdate.rcu_cpu_stall_timeout=120",
                  "-serial", "stdio", "-chardev", f"socket,id=scripts,fd={theirs.fileno()}", "-serial", "chardev:scripts",
                  "-netdev", "tap,id=n,ifname=fade0,script=no,downscript=no",

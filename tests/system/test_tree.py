@@ -79,7 +79,7 @@ def short(*words):
     "words",
     [
         short("make", "help"),
-        short("make", "lint-c"),
+        long("make", "lint-c"),
         short("make", "lint-python"),
         short("tools/fusesoc/run", "--target", "lint", "fadelink:core:rmii"),
         long("make", "timing", "CORE=rmii", "SEEDS=1"),

@@ -53,6 +53,34 @@ pub struct FebKind {
     pub firmware: u32,
 }
 
+/// `struct fade_interface`
+#[repr(C)]
+#[derive(Default)]
+pub struct LinkState {
+    pub state: u32,
+    pub downs: u32,
+}
+
+impl LinkState {
+    /// Why nothing can come from the FEB at this moment, and what to do, where that is known.
+    pub fn obstacle(&self, name: &str) -> Option<String> {
+        Some(match self.state {
+            state if state & 1 != 0 => format!("interface {name} was removed"),
+            state if state & 2 != 0 => format!("interface {name} is down; set it up: ip link set {name} up"),
+            state if state & 16 != 0 => {
+                format!("interface {name} has another address than at START, and the board sends to that one: set it back, or start again")
+            }
+            state if state & 8 != 0 => {
+                format!("interface {name} has an MTU that is too small for data frames: ip link set {name} mtu 9000")
+            }
+            state if state & 4 != 0 => {
+                format!("interface {name} has no carrier: check the cable and the power of the board")
+            }
+            _ => return None,
+        })
+    }
+}
+
 /// `FADE_PROTOCOL_*` of what a FEB speaks; `None`: START finds out.
 pub fn protocol(protocol: Option<Protocol>) -> u32 {
     match protocol {
@@ -189,4 +217,5 @@ pub const FEBCMD: u64 = call(READ | WRITE, 0x44, size_of::<FebCommand>());
 pub const GETKIND: u64 = call(READ, 0x46, size_of::<FebKind>());
 pub const GETENDING: u64 = call(0, 0x48, 0);
 pub const GETTOLD: u64 = call(READ, 0x49, size_of::<Told>());
+pub const GETINTERFACE: u64 = call(READ, 0x4A, size_of::<LinkState>());
 pub const GETLINK: u64 = call(READ, 0x45, size_of::<LinkStatistics>());

@@ -107,7 +107,7 @@ impl Interface {
             let message = format!("interface {name} does not exist; `ip link` lists those that do");
             io::Error::new(io::ErrorKind::NotFound, message)
         })?;
-        let State { is_up, mac, mtu, kind } = state(&socket, name)?;
+        let State { is_up, mac, mtu, kind, .. } = state(&socket, name)?;
         if !is_up {
             let message = format!("interface {name} is down; set it up: ip link set {name} up");
             return Err(io::Error::new(io::ErrorKind::NetworkDown, message));
@@ -126,25 +126,36 @@ impl Interface {
         Ok(Interface { name: name.to_owned(), index, mac, mtu })
     }
 
-    /// What keeps it from receiving now.
+    /// What keeps it from receiving now, though the cable may be well.
     ///
     /// # Errors
     /// It does not exist any more.
     pub fn obstacle(&self) -> io::Result<Option<Obstacle>> {
+        Ok(self.look()?.1)
+    }
+
+    /// True if what is sent may be answered: nothing keeps it from receiving, and it has a carrier.
+    pub fn is_connected(&self) -> bool {
+        matches!(self.look(), Ok((true, None)))
+    }
+
+    /// Whether it has a carrier, and what keeps it from receiving.
+    fn look(&self) -> io::Result<(bool, Option<Obstacle>)> {
         let gone = |_| {
             let message = format!("interface {} was removed", self.name);
             io::Error::new(io::ErrorKind::NotFound, message)
         };
         // It may have got another name.
         let name = name_of(self.index).map_err(gone)?;
-        let State { is_up, mac, mtu, .. } = state(&UnixDatagram::unbound()?, &name).map_err(gone)?;
-        Ok(match master(Path::new("/sys"), &name, self.index) {
+        let State { is_up, has_carrier, mac, mtu, .. } = state(&UnixDatagram::unbound()?, &name).map_err(gone)?;
+        let obstacle = match master(Path::new("/sys"), &name, self.index) {
             _ if !is_up => Some(Obstacle::Down),
             Some(master) => Some(Obstacle::Port(master)),
             None if mac != self.mac => Some(Obstacle::Address(mac)),
             None if mtu < self.mtu => Some(Obstacle::Mtu(mtu)),
             None => None,
-        })
+        };
+        Ok((has_carrier, obstacle))
     }
 }
 
@@ -166,6 +177,7 @@ pub(crate) fn explained(error: io::Error, what: &str) -> io::Error {
 /// What the kernel says of an interface.
 struct State {
     is_up: bool,
+    has_carrier: bool,
     mac: MacAddr,
     mtu: u32,
     /// Its kind of hardware address, `ARPHRD_*`.
@@ -189,7 +201,8 @@ fn state(socket: &UnixDatagram, name: &str) -> io::Result<State> {
         let mtu = ask(libc::SIOCGIFMTU, "MTU")?.ifr_ifru.ifru_mtu as u32;
         let address = ask(libc::SIOCGIFHWADDR, "address")?.ifr_ifru.ifru_hwaddr;
         let [a, b, c, d, e, f, ..] = address.sa_data.map(|byte| byte as u8);
-        Ok(State { is_up: flags & libc::IFF_UP != 0, mac: MacAddr([a, b, c, d, e, f]), mtu, kind: address.sa_family })
+        let [is_up, has_carrier] = [libc::IFF_UP, libc::IFF_RUNNING].map(|flag| flags & flag != 0);
+        Ok(State { is_up, has_carrier, mac: MacAddr([a, b, c, d, e, f]), mtu, kind: address.sa_family })
     }
 }
 

@@ -4,6 +4,7 @@
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -15,7 +16,7 @@ use crate::claim::{self, Claim, CommandClaim, Place};
 use crate::counters::{FebCounts, LinkCounts};
 use crate::engine::{CommandError, Confirm, FebConfig};
 use crate::holder::Holder;
-use crate::interface::{check_mtu, Interface};
+use crate::interface::{check_mtu, name_of, Interface};
 use crate::kind::Kind;
 use crate::loan::ReadSide;
 use crate::mapping::Mapping;
@@ -55,8 +56,25 @@ fn call_with<T>(file: &File, number: u64, argument: &mut T) -> io::Result<u64> {
 
 fn slave_id(interface: &Interface, mac: MacAddr) -> abi::SlaveId {
     let mut name = [0; 16];
-    name[..interface.name.len()].copy_from_slice(interface.name.as_bytes());
+    let current = current_name(interface);
+    name[..current.len()].copy_from_slice(current.as_bytes());
     abi::SlaveId { mac: mac.0, name }
+}
+
+/// It may have another name than when it was opened.
+fn current_name(interface: &Interface) -> String {
+    name_of(interface.index).unwrap_or_else(|_| interface.name.clone())
+}
+
+/// What the driver says of an interface, and what to do.
+fn of_interface(interface: &Interface, error: &io::Error) -> String {
+    let name = current_name(interface);
+    match error.raw_os_error() {
+        Some(libc::ENETDOWN) => format!("interface {name} is down; set it up: ip link set {name} up"),
+        Some(libc::EMEDIUMTYPE) => format!("interface {name} is not an Ethernet interface; choose one that is"),
+        Some(libc::ENODEV) => format!("interface {name} was removed, or moved to another network namespace"),
+        _ => format!("interface {name}: {error}"),
+    }
 }
 
 /// The driver, on one interface.
@@ -140,7 +158,8 @@ impl Source for Kernel {
     }
 
     fn failure(&self) -> Option<String> {
-        Interface::open(&self.interface.name).err().map(|error| error.to_string())
+        // One that is down may come up again.
+        name_of(self.interface.index).err().map(|_| format!("interface {} was removed", self.interface.name))
     }
 
     fn open(&self, mac: MacAddr, config: FebConfig) -> Result<Box<dyn FebBackend>, Error> {
@@ -173,12 +192,12 @@ impl Source for Kernel {
             .map_err(|error| fail("mapping the ring", error))?;
         call_with(&device, abi::GETMAC, &mut slave_id(&self.interface, mac)).map_err(|error| match error.kind() {
             io::ErrorKind::ResourceBusy => Error::AlreadyOpen(mac, Holder::Unknown),
-            _ => fail(&format!("interface {}", self.interface.name), error),
+            _ => Error::Failed(of_interface(&self.interface, &error)),
         })?;
         let commands = self.commands(mac);
         let armed = Mutex::default();
         let ring = Arc::new(KernelRing { ring, device, armed, claim });
-        Ok(Box::new(KernelFeb { commands, ring, word_order }))
+        Ok(Box::new(KernelFeb { commands, ring, word_order, told_downs: AtomicU32::new(0) }))
     }
 
     fn open_for_commands(&self, mac: MacAddr) -> Result<Commander, Error> {
@@ -214,7 +233,7 @@ impl KernelCommands {
             Some(libc::EINVAL) => failed(CommandError::BadCode(code)),
             Some(libc::EBUSY) => failed(CommandError::Busy(Holder::Unknown)),
             Some(libc::EOPNOTSUPP) => failed(CommandError::NoCommands(code)),
-            _ => Error::Failed(format!("interface {}: {error}", self.interface.name)),
+            _ => Error::Failed(of_interface(&self.interface, &error)),
         }
     }
 }
@@ -318,6 +337,26 @@ struct KernelFeb {
     commands: Arc<KernelCommands>,
     ring: Arc<KernelRing>,
     word_order: Option<WordOrder>,
+    /// Of the times that the interface went down: how many were told.
+    told_downs: AtomicU32,
+}
+
+impl KernelFeb {
+    /// Tells each time that the interface goes down; the FEB keeps what is not confirmed until it is up.
+    fn tell_downs(&self) {
+        let mut link = abi::LinkState::default();
+        // A driver without this call ends the transmission.
+        let _ = call_with(&self.ring.device, abi::GETINTERFACE, &mut link);
+        if self.told_downs.swap(link.downs, Ordering::Relaxed) < link.downs {
+            let name = current_name(&self.commands.interface);
+            let now = link.obstacle(&name).unwrap_or_else(|| "it is up again".into());
+            tracing::warn!(
+                "{}: interface {name} went down (times: {}); the board sends again what is not confirmed; now: {now}",
+                self.commands.mac,
+                link.downs
+            );
+        }
+    }
 }
 
 impl FebBackend for KernelFeb {
@@ -337,7 +376,7 @@ impl FebBackend for KernelFeb {
         let _no_command = claim::before_reset(self.commands.place, self.commands.mac);
         call(&self.ring.device, abi::RESETMAC, 0)
             .map(drop)
-            .map_err(|error| Error::Failed(format!("interface {}: {error}", self.commands.interface.name)))
+            .map_err(|error| Error::Failed(of_interface(&self.commands.interface, &error)))
     }
 
     fn ring(&self) -> Arc<dyn ReadSide> {
@@ -396,11 +435,7 @@ impl FebBackend for KernelFeb {
     fn broken(&self) -> Error {
         match self.ring.pointers().error {
             0 => Error::Aborted(self.commands.mac, self.ending(), self.told().1.and_then(|resets| resets.by)),
-            error => Error::Failed(format!(
-                "interface {}: {}",
-                self.commands.interface.name,
-                io::Error::from_raw_os_error(error as i32)
-            )),
+            error => Error::Failed(of_interface(&self.commands.interface, &io::Error::from_raw_os_error(error as i32))),
         }
     }
 
@@ -408,6 +443,7 @@ impl FebBackend for KernelFeb {
         let mut now = abi::Statistics::default();
         // It fails for a bad pointer alone.
         let _ = call_with(&self.ring.device, abi::GETSTATS, &mut now);
+        self.tell_downs();
         now.into()
     }
 }

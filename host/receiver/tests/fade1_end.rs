@@ -4,7 +4,7 @@ mod model;
 
 use std::time::Duration;
 
-use fadelink_receiver::engine::{CommandError, FebConfig};
+use fadelink_receiver::engine::{Actions, CommandError, FebConfig};
 use fadelink_receiver::shared::{Ending, Phase};
 use fadelink_wire::fade1::{self, Request};
 use fadelink_wire::{fade10g, Firmware, MacAddr, Protocol, Resets};
@@ -221,4 +221,42 @@ fn published_boards_of_fade_v1_are_not_asked() {
     let outcome = bench.command(fade10g::CMD_IDENTIFY);
     assert_eq!(outcome.try_recv().unwrap(), Err(CommandError::NoCommands(fade10g::CMD_IDENTIFY)));
     assert_eq!(bench.requests(), (vec![], 0));
+}
+
+/// An interface that is down.
+struct Unplugged<'a>(&'a mut Vec<Vec<u8>>);
+
+impl Actions for Unplugged<'_> {
+    fn send(&mut self, frame: &[u8]) {
+        self.0.push(frame.to_vec());
+    }
+
+    fn is_connected(&mut self) -> bool {
+        false
+    }
+}
+
+#[test]
+fn silence_of_an_interface_that_is_down_is_no_end() {
+    let mut bench = Bench::started();
+    bench.command(fade10g::CMD_STOP);
+    for _ in 0..3 {
+        bench.wait(100 * MS);
+    }
+    for _ in 0..100 {
+        bench.now += 100 * MS;
+        bench.engine.poll(bench.now, &mut Unplugged(&mut bench.sent));
+    }
+    assert_eq!(bench.reader.phase(), Phase::Running);
+    bench.requests();
+    for _ in 0..5 {
+        bench.wait(100 * MS);
+        assert_eq!(
+            (bench.requests().0, bench.reader.phase()),
+            (vec![Request::Stop], Phase::Running),
+            "they count anew"
+        );
+    }
+    bench.wait(100 * MS);
+    assert_eq!((bench.reader.phase(), bench.reader.ending()), (Phase::Complete, Ending::Silence));
 }

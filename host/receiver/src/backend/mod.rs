@@ -28,12 +28,20 @@ pub trait Backend: std::marker::Send + 'static {
     fn mtu(&self) -> u32 {
         u32::MAX
     }
-    /// What keeps the interface from receiving: now, or for a moment since this was asked last.
+    /// What keeps the interface from receiving now.
     ///
     /// # Errors
     /// It does not exist any more.
-    fn obstacle(&mut self) -> io::Result<Option<Obstacle>> {
+    fn obstacle(&self) -> io::Result<Option<Obstacle>> {
         Ok(None)
+    }
+    /// The interface has gone down since this was asked last, perhaps for a moment.
+    fn went_down(&mut self) -> bool {
+        false
+    }
+    /// True if what is sent may be answered.
+    fn is_connected(&self) -> bool {
+        true
     }
     /// Readable when frames wait.
     fn fd(&self) -> BorrowedFd<'_>;

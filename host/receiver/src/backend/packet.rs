@@ -240,11 +240,16 @@ impl Backend for Packet {
         self.transmitter.socket.as_fd()
     }
 
-    fn obstacle(&mut self) -> io::Result<Option<Obstacle>> {
-        let now = self.interface.obstacle()?;
-        // It may be up again by now.
-        let was_down = std::mem::take(&mut self.went_down).then_some(Obstacle::Down);
-        Ok(now.or(was_down))
+    fn obstacle(&self) -> io::Result<Option<Obstacle>> {
+        self.interface.obstacle()
+    }
+
+    fn went_down(&mut self) -> bool {
+        std::mem::take(&mut self.went_down)
+    }
+
+    fn is_connected(&self) -> bool {
+        self.interface.is_connected()
     }
 
     fn receive(&mut self, handler: &mut dyn FnMut(&[u8], &mut Send<'_>)) -> io::Result<usize> {

@@ -221,6 +221,10 @@ pub struct Command {
 pub trait Actions {
     /// Sends a frame.
     fn send(&mut self, frame: &[u8]);
+    /// False if nothing that is sent now can be answered: the interface is down, or cannot receive for another reason.
+    fn is_connected(&mut self) -> bool {
+        true
+    }
     /// True if another program on this computer has opened `feb`.
     fn opened_elsewhere(&mut self, feb: MacAddr) -> bool {
         let _ = feb;

@@ -326,6 +326,11 @@ impl Transmission for Fade1 {
             count(&shared.counters.commands);
         }
         let Some(stop) = stopping.as_mut().filter(|stop| now >= stop.next_stop) else { return };
+        if !out.is_connected() {
+            stop.begins_anew();
+            stop.next_stop = now + STOP_INTERVAL;
+            return;
+        }
         if stop.stops >= STOPS && (stop.told.is_some() || sets.is_gap_free()) {
             let (phase, ending) = match stop.told {
                 Some(ending) => (Phase::Aborted, ending),

@@ -27,6 +27,11 @@ impl<'a> Outbox<'a> {
         Outbox::new(feb, local, Duration::ZERO, actions)
     }
 
+    /// False if silence proves nothing: what is sent now cannot be answered.
+    pub(super) fn is_connected(&mut self) -> bool {
+        self.actions.is_connected()
+    }
+
     /// Sends a frame of FADE-10G.
     pub(super) fn fade10g(&mut self, request: Request) {
         self.actions.send(&request.to_frame(self.feb, self.local));

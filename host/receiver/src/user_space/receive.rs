@@ -42,6 +42,10 @@ impl Actions for OnBackend<'_> {
         // Counted by the backend; commands are repeated, and unconfirmed data comes again.
         let _ = self.0.send(frame);
     }
+
+    fn is_connected(&mut self) -> bool {
+        self.0.is_connected()
+    }
 }
 
 /// Actions while the backend hands out frames.

@@ -26,7 +26,9 @@ impl Watch {
             return Ok(());
         }
         self.next = now + LOSSES_INTERVAL;
-        let found = backend.obstacle()?;
+        // It may be up again by now.
+        let was_down = backend.went_down().then_some(Obstacle::Down);
+        let found = backend.obstacle()?.or(was_down);
         if found.as_ref() == self.obstacle.as_ref().map(|(obstacle, _)| obstacle) {
             return Ok(());
         }
@@ -60,7 +62,7 @@ mod tests {
     use crate::backend::{Losses, Send};
 
     /// An interface of which this is said next.
-    struct Told(InProcess, io::Result<Option<Obstacle>>);
+    struct Told(InProcess, Option<Option<Obstacle>>, bool);
 
     impl Backend for Told {
         fn local(&self) -> MacAddr {
@@ -75,8 +77,12 @@ mod tests {
             self.0.fd()
         }
 
-        fn obstacle(&mut self) -> io::Result<Option<Obstacle>> {
-            std::mem::replace(&mut self.1, Ok(None))
+        fn obstacle(&self) -> io::Result<Option<Obstacle>> {
+            self.1.clone().ok_or(io::ErrorKind::NotFound.into())
+        }
+
+        fn went_down(&mut self) -> bool {
+            std::mem::take(&mut self.2)
         }
 
         fn receive(&mut self, handler: &mut dyn FnMut(&[u8], &mut Send<'_>)) -> io::Result<usize> {
@@ -95,23 +101,27 @@ mod tests {
     #[test]
     fn each_interruption_is_counted_once_and_the_end_of_the_interface_is_an_error() {
         let (cable, _there) = InProcess::pair(MacAddr([2; 6]), MacAddr([4; 6])).unwrap();
-        let (mut backend, link, mut watch) = (Told(cable, Ok(None)), LinkCounters::default(), Watch::default());
+        let (mut backend, link, mut watch) =
+            (Told(cable, Some(None), false), LinkCounters::default(), Watch::default());
         let port = || Obstacle::Port("br0".into());
         let mut now = Duration::ZERO;
-        for (found, interruptions) in [
-            (None, 0),
-            (Some(Obstacle::Down), 1),
-            (Some(Obstacle::Down), 1),
-            (Some(port()), 2),
-            (None, 2),
-            (None, 2),
-            (Some(Obstacle::Down), 3),
+        for (found, went_down, interruptions) in [
+            (None, false, 0),
+            (Some(Obstacle::Down), true, 1),
+            (Some(Obstacle::Down), false, 1),
+            (Some(port()), false, 2),
+            (None, false, 2),
+            (None, false, 2),
+            (Some(Obstacle::Down), true, 3),
+            (None, false, 3),
+            (None, true, 4),
+            (None, false, 4),
         ] {
-            backend.1 = Ok(found.clone());
+            (backend.1, backend.2) = (Some(found.clone()), went_down);
             watch.look(&mut backend, &link, now).unwrap();
             assert_eq!(link.read().interruptions, interruptions, "{found:?}");
             // Not before it is time.
-            backend.1 = Err(io::ErrorKind::NotFound.into());
+            backend.1 = None;
             watch.look(&mut backend, &link, now).unwrap();
             now += LOSSES_INTERVAL;
         }

@@ -157,8 +157,16 @@ impl Backend for Xdp {
         self.others.mtu()
     }
 
-    fn obstacle(&mut self) -> io::Result<Option<Obstacle>> {
+    fn obstacle(&self) -> io::Result<Option<Obstacle>> {
         self.others.obstacle()
+    }
+
+    fn went_down(&mut self) -> bool {
+        self.others.went_down()
+    }
+
+    fn is_connected(&self) -> bool {
+        self.others.is_connected()
     }
 
     fn fd(&self) -> BorrowedFd<'_> {

@@ -94,7 +94,7 @@ def test_the_command(tree):
     tree.run("fadelink --version", user="ann", status=126)
     tree.run("fadelink --version", user="fadelink -s /bin/sh")
     newer(tree, "fadelink")
-    (tree.path / "var/lib/fadelink").mkdir()
+    (tree.path / "var/lib/fadelink").mkdir(exist_ok=True)
     (tree.path / "var/lib/fadelink/data").write_text("of a run")
     tree.install("/packages/fadelink_99*.deb")
     assert "99.0" in tree.run("dpkg-query -W -f '${Version}' fadelink")

@@ -134,6 +134,8 @@ pub(crate) struct Epoch {
     /// Nanoseconds from 1970 to window 0, as its last message tells.
     origin: Option<i128>,
     windows: BTreeMap<u64, Window>,
+    /// Of the messages in them.
+    bytes: u64,
     members: BTreeMap<u32, Member>,
     /// Windows before this one have been given away.
     pub next: Option<u64>,
@@ -149,6 +151,7 @@ impl Epoch {
             begun,
             origin: None,
             windows: BTreeMap::new(),
+            bytes: 0,
             members: BTreeMap::new(),
             next: None,
             from_the_middle: false,
@@ -161,6 +164,17 @@ impl Epoch {
 
     pub fn oldest(&self) -> Option<u64> {
         self.windows.keys().next().copied()
+    }
+
+    /// Of all messages that wait.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// True if the source has sent the oldest window, or one behind it: what it sends next is not what that waits for.
+    pub fn is_ahead(&self, source: u32) -> bool {
+        let passed = self.members.get(&source).map_or(0, |member| member.passed);
+        self.oldest().is_some_and(|oldest| passed > oldest)
     }
 
     /// The place of its first message that waits.
@@ -317,6 +331,7 @@ impl Epoch {
         match window.parts.entry(header.source_id) {
             Entry::Vacant(place) => {
                 told.messages = 1;
+                self.bytes += data.len() as u64;
                 place.insert(Part { data, counts: told.clone() });
             }
             Entry::Occupied(mut place) => {
@@ -324,6 +339,7 @@ impl Epoch {
                 let part = place.get_mut();
                 part.counts += &told;
                 if policy.keep_last {
+                    self.bytes = self.bytes + data.len() as u64 - part.data.len() as u64;
                     part.data = data;
                 }
             }
@@ -357,6 +373,7 @@ impl Epoch {
                 return None;
             }
             let window = self.windows.remove(&key)?;
+            self.bytes -= window.parts.values().map(|part| part.data.len() as u64).sum::<u64>();
             let begins_later = |(id, member): (&u32, &Member)| {
                 !window.parts.contains_key(id) && member.passed > key && !member.knows(key)
             };

@@ -163,9 +163,13 @@ impl Joiner {
 
     /// True if a message has to wait until older ones have left.
     pub fn is_full_for(&self, message: &Inspected, now: Instant) -> bool {
-        let Some((key, source)) = message.key.zip(self.sources.get(&message.header.source_id)) else { return false };
+        let id = message.header.source_id;
+        let Some((key, source)) = message.key.zip(self.sources.get(&id)) else { return false };
         let (place, fit) = self.fit(message, key, source, now);
-        fit == Fit::Follows && place.is_some_and(|place| self.epochs[place].is_full_for(key, self.policy.max_open))
+        let Some(epoch) = place.map(|place| &self.epochs[place]) else { return false };
+        let has_no_room = || self.epochs.iter().map(Epoch::bytes).sum::<u64>() >= self.policy.max_bytes;
+        let waits = epoch.is_full_for(key, self.policy.max_open) || (epoch.is_ahead(id) && has_no_room());
+        fit == Fit::Follows && waits
     }
 
     /// True if a window has room in the epoch of its source, of `span` windows.

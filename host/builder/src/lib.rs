@@ -21,4 +21,4 @@ pub mod web;
 
 pub use event::Event;
 pub use join::Joiner;
-pub use policy::{Policy, AHEAD_MAX};
+pub use policy::{Policy, AHEAD_MAX, OPEN_BYTES};

@@ -25,12 +25,17 @@ pub struct Policy {
     pub silence: Duration,
     /// Windows that may be open from the first that waits on.
     pub max_open: u64,
+    /// Bytes of open windows, of all epochs, from which on a source waits that is ahead of the first one.
+    pub max_bytes: u64,
     /// Windows that a source may pass over at once; a number further ahead is not joined to the windows of others.
     pub max_ahead: u64,
 }
 
 /// Windows that a crate may pass over, at most: its register `keepalive` has 24 bits.
 pub const AHEAD_MAX: u64 = 1 << 24;
+
+/// Bytes of open windows, unless something else is said.
+pub const OPEN_BYTES: u64 = 256 << 20;
 
 impl Default for Policy {
     fn default() -> Policy {
@@ -44,6 +49,7 @@ impl Default for Policy {
             keep_last: false,
             silence: Duration::from_secs(2),
             max_open: 4096,
+            max_bytes: OPEN_BYTES,
             max_ahead: AHEAD_MAX,
         }
     }

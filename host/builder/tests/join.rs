@@ -30,6 +30,36 @@ fn a_window_leaves_when_all_have_sent_it_or_passed_it() {
     assert_eq!(bench.joiner.joined().windows, Counts { complete: 3, ..Counts::default() });
 }
 
+/// Of windows that are large, fewer may be open: who is ahead waits, and who is awaited does not.
+#[test]
+fn open_windows_have_a_size() {
+    let large = |source, record| message(source, record, &[0; 1000]);
+    let limit = 10_000;
+    let mut bench = Bench::new(Policy { max_bytes: limit, ..two() });
+    let inspector = bench.joiner.inspector();
+    let mut waits = |bench: &Bench, source, record| {
+        bench.joiner.is_full_for(&inspector.clone().inspect(large(source, record)).unwrap(), bench.now)
+    };
+    let mut taken = 0;
+    while !waits(&bench, 1, taken) {
+        bench.give(large(1, taken), None);
+        taken += 1;
+    }
+    assert_eq!(taken, 3, "of 4 kB each");
+    // The other one has to say what it has of the first window, though there is no room: that it is empty, too.
+    assert!(!waits(&bench, 2, 1));
+    bench.give(large(2, 1), None);
+    assert_eq!(bench.windows(), [(0, vec![1]), (1, vec![1, 2])]);
+    assert!(!waits(&bench, 1, taken), "they have left");
+    // One of two messages is kept, and counted.
+    for _ in 0..100 {
+        bench.give(large(1, 2), None);
+    }
+    assert!(!waits(&bench, 1, taken));
+    bench.give(large(2, 2), None);
+    assert_eq!(bench.windows(), [(2, vec![1, 2])]);
+}
+
 #[test]
 fn a_silent_source_is_missing_until_it_returns() {
     let mut bench = Bench::new(two());

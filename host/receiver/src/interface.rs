@@ -46,7 +46,7 @@ impl fmt::Display for Obstacle {
     }
 }
 
-/// The bridge, bond or team of which the interface is a port. None: it is none, or `sys`, where /sys is, shows the interfaces of
+/// The bridge, bond or team of which the interface is a port. None: it is not one, or `sys`, where /sys is, shows the interfaces of
 /// another network namespace. An interface of a VRF receives as any other.
 pub fn master(sys: &Path, name: &str, index: u32) -> Option<String> {
     let class = sys.join("class/net");

@@ -187,7 +187,7 @@ fn a_board_that_is_asked_while_it_runs_tells_how_its_transmission_stands() {
         let mut bench = Bench::started();
         let outcome = bench.command(fade10g::CMD_IDENTIFY);
         bench.wait(10 * MS);
-        assert_eq!(bench.requests(), (vec![], 2), "the question, and once more");
+        assert_eq!(bench.requests(), (vec![], 2), "the question, and again");
         bench.state(phase, packets);
         assert_eq!(outcome.try_recv().unwrap(), Ok(ending as u64), "{phase:?}");
         assert_eq!(bench.reader.phase(), Phase::Running, "{phase:?}: it is the user who ends it");

@@ -109,6 +109,8 @@ impl Partition {
         let Begin { before, oldest, may_begin_later, has_changed } = begin;
         let is_first = before.is_none();
         let (place, first) = before.unwrap_or_default();
+        // What waits is bounded by windows alone: by their numbers it is known what has to be read again.
+        let policy = &Policy { max_bytes: u64::MAX, ..policy.clone() };
         let mut joiner = Joiner::new(policy.clone()).of_share(number as u64, rule.partitions);
         // Only the group's first builder begins there, and only where messages were deleted: those behind it go on, wherever it was.
         let begins_later = if is_first { may_begin_later && oldest > 0 } else { place.begins_later };

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use clap::ValueEnum;
 #[cfg(feature = "kafka")]
 use fadelink_builder::{kafka, Event};
-use fadelink_builder::{sink, Policy, AHEAD_MAX};
+use fadelink_builder::{sink, Policy, AHEAD_MAX, OPEN_BYTES};
 
 use crate::exit::{self, Usage};
 use crate::fadc_crates::{self, JoinBy};
@@ -158,6 +158,7 @@ impl Args {
             keep_last: self.duplicate == DuplicatePolicy::Last,
             silence: self.silence,
             max_open: self.max_open,
+            max_bytes: OPEN_BYTES,
             max_ahead: self.max_ahead,
         }
     }

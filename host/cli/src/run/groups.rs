@@ -478,6 +478,7 @@ impl Reader<'_> {
                 keep_last: crates.duplicate == Duplicate::Last,
                 silence: crates.silence.into(),
                 max_open: crates.max_open.max(1),
+                max_bytes: fadelink_builder::OPEN_BYTES,
                 max_ahead: crates.max_ahead,
             },
             views: build::Views { window_ns: crates.window_ns, builder_id: crates.builder_id, sinks, web: crates.web },

@@ -104,6 +104,12 @@ class Builder:
         return self.finish()
 
 
+def peak(process):
+    """The most memory that a process has had, in MiB."""
+    with open(f"/proc/{process.pid}/status") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith("VmHWM:")) >> 10
+
+
 def slow_puller(zeromq, endpoint):
     """A client of PUSH with as little room as there is, which reads when the test does."""
     client = zeromq.socket(zmq.PULL)

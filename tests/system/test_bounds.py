@@ -5,12 +5,13 @@ import os
 import resource
 import signal
 import socket
+import threading
 
 import pytest
 from support import fadc_model as model
 from support.control import COUNTER, CRATES, DATA, TCP, ask, state, waits
-from support.crate import WINDOW_NS
-from support.netns import wait_for
+from support.crate import WINDOW_NS, Crate, peak
+from support.netns import PATIENCE, wait_for
 
 HTTP = 'http = "127.0.0.1:9470"\n'
 # More than a server has room for.
@@ -146,3 +147,38 @@ def test_a_crate_that_connects_again_and_again_takes_no_memory(lab):
     assert sum(line.startswith("fadelink_crate_messages_total") for line in ask(lab, "GET", "/metrics")[1].splitlines()) == 1
     process.signal(signal.SIGTERM)
     process.finish()
+
+
+def large(source, record, data):
+    """A message with so many bytes of hits."""
+    size, fields = model.Header.size, list(model.Header.unpack(model.message(source, record, window_ns=WINDOW_NS)))
+    fields[1:3] = [size + len(data), len(data)]
+    return model.Header.pack(*fields) + data
+
+
+def test_large_messages_of_a_crate_that_is_ahead_wait(build):
+    """Few enough windows to be open at once, if it were not for their size; the others come late, and nothing is missing."""
+    windows, hits = 600, model.message(1, 0, words=[1 << 31 | model.C["type_hits"] << 15 | 3] + [0] * 249_999)[model.Header.size :]
+    builder = build("--sources", "1,2", "--silence", 300)
+    ahead, awaited = (Crate(builder.port, source, builder.popen) for source in (1, 2))
+    ahead.socket.settimeout(PATIENCE)
+    sent = []
+
+    def send():
+        for record in range(windows):
+            ahead.socket.sendall(large(1, record, hits))
+            sent.append(record)
+
+    thread = threading.Thread(target=send)
+    thread.start()
+    wait_for(lambda: len(sent) * len(hits) > 250 << 20)
+    thread.join(2)
+    assert thread.is_alive(), "it does not wait"
+    awaited.send(*range(windows), hits=[])
+    thread.join()
+    for crate in (ahead, awaited):
+        crate.close()
+    builder.wait_for("joiner", "windows", "complete", count=windows)
+    most = peak(builder.popen)
+    _, found, err = builder.stop()
+    assert found["complete"] and most < 450, (most, found, err)

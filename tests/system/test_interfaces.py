@@ -5,6 +5,7 @@ import signal
 
 import pytest
 from support.netns import FEBS, sh, wait_for
+from support.paths import FADELINK
 from support.resets import OTHER, send_reset
 
 # Slow enough that a run goes on while something happens to it.
@@ -171,3 +172,35 @@ def test_a_board_that_has_begun_anew_ends_the_run(bench, event, protocol):
     reasons = [reason["reason"] for reason in result["febs"][0]["reasons"]]
     expected = "the board was switched off, or restarted" if event == "power" else f"RESET was sent to the board by {OTHER}"
     assert status == 3 and "board" in reasons and expected in json.dumps(result["febs"][0]), (result, receiving.said.read_text())
+
+
+@pytest.mark.parametrize("event", [signal.SIGKILL, signal.SIGSTOP])
+def test_the_silence_of_a_board_that_can_prove_its_end_is_none(bench, event):
+    """Of FADE v1 the user may take silence for the end, but not that of Fadelink's boards."""
+    sim = bench.sim(*SLOW["fade1"])
+    receiving = Receiving(bench, "--end", "silence")
+    sim.signal(event)
+    receiving.process.signal(signal.SIGINT)
+    status, result = receiving.report()
+    assert (status, result["verdict"], result["febs"][0]["wrong_words"]) == (3, "end_not_confirmed", 0), result
+
+
+def test_an_interface_that_was_moved_away_and_back_is_gone(bench):
+    """The program stands still meanwhile: all that it sees is an interface as before, and its socket is on none."""
+    bench.start(
+        bench.board_ns, FADELINK, "feb", "--iface", "feb0", "--feb", FEBS[0], "--protocol", "fade1", "--firmware", "published-v1", "--rate", 1
+    )
+    receiving = Receiving(bench, "--end", "silence")
+    receiving.process.signal(signal.SIGSTOP)
+    pc, away = bench.pc_ns, f"{bench.pc_ns}-away"
+    sh("ip", "netns", "add", away)
+    try:
+        link(bench, "set", "eth0", "netns", away)
+        sh("ip", "-n", away, "link", "set", "eth0", "netns", pc)
+    finally:
+        sh("ip", "netns", "delete", away)
+    link(bench, "set", "eth0", "mtu", 9000, "up")
+    receiving.process.signal(signal.SIGCONT)
+    status, result = receiving.report()
+    assert status == 3 and not result["complete"], result
+    receiving.says("interface eth0 was removed")

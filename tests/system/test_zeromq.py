@@ -6,14 +6,8 @@ import pytest
 import zmq
 from support import fadc_model as model
 from support.broker import free_ports
-from support.crate import Crate, slow_puller
+from support.crate import Crate, peak, slow_puller
 from support.netns import wait_for
-
-
-def peak(process):
-    """The most memory that a process has had, in MiB."""
-    with open(f"/proc/{process.pid}/status") as status:
-        return next(int(line.split()[1]) for line in status if line.startswith("VmHWM:")) >> 10
 
 
 def subscriber(zeromq, endpoint, **options):

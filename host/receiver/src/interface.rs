@@ -126,6 +126,11 @@ impl Interface {
         Ok(Interface { name: name.to_owned(), index, mac, mtu })
     }
 
+    /// It does not exist any more.
+    pub(crate) fn gone(&self) -> io::Error {
+        io::Error::new(io::ErrorKind::NotFound, format!("interface {} was removed", self.name))
+    }
+
     /// What keeps it from receiving now, though the cable may be well.
     ///
     /// # Errors
@@ -141,10 +146,7 @@ impl Interface {
 
     /// Whether it has a carrier, and what keeps it from receiving.
     fn look(&self) -> io::Result<(bool, Option<Obstacle>)> {
-        let gone = |_| {
-            let message = format!("interface {} was removed", self.name);
-            io::Error::new(io::ErrorKind::NotFound, message)
-        };
+        let gone = |_| self.gone();
         // It may have got another name.
         let name = name_of(self.index).map_err(gone)?;
         let State { is_up, has_carrier, mac, mtu, .. } = state(&UnixDatagram::unbound()?, &name).map_err(gone)?;

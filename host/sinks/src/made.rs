@@ -1,9 +1,10 @@
 //! What is known of a file that a sink has made, so that what others do to it is found.
 
-use std::fs::{self, Metadata};
+use std::fs::{self, File, Metadata};
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use blake3::Hash;
@@ -51,6 +52,8 @@ pub struct Made {
     identity: Identity,
     /// Of one that is finished.
     left: Option<Left>,
+    /// Of one whose place others might replace: it has the lock of its writer as long as it is known.
+    held: Option<Arc<File>>,
 }
 
 /// As `{"path", "bytes", "blake3"}`: the second is `null` of one that is not finished, the third is there if it is known.
@@ -69,13 +72,25 @@ impl Serialize for Made {
 impl Made {
     /// One that is still written.
     pub(crate) fn open_at(path: &Path, found: &Metadata) -> Made {
-        Made { path: path.to_owned(), identity: Identity::of(found), left: None }
+        Made { path: path.to_owned(), identity: Identity::of(found), left: None, held: None }
     }
 
     /// One that is finished, by what is known of it.
     pub(crate) fn finished(path: &Path, found: &Metadata, content: Content) -> Made {
         let left = Left { bytes: found.len(), modified: found.modified().ok(), content };
-        Made { path: path.to_owned(), identity: Identity::of(found), left: Some(left) }
+        Made { path: path.to_owned(), identity: Identity::of(found), left: Some(left), held: None }
+    }
+
+    /// Keeps the lock of its writer until the last copy of this is dropped: no sink that may replace files takes it for one of an
+    /// earlier run. `file` is locked.
+    pub(crate) fn hold(&mut self, file: &File) -> io::Result<()> {
+        self.held = Some(Arc::new(file.try_clone()?));
+        Ok(())
+    }
+
+    /// Holds what `other` has.
+    pub(crate) fn holding(self, other: &Made) -> Made {
+        Made { held: other.held.clone(), ..self }
     }
 
     /// Where it is.

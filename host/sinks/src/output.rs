@@ -3,7 +3,7 @@
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -120,7 +120,8 @@ fn found(path: &Path) -> io::Result<Option<Metadata>> {
 
 impl Output {
     /// Makes a file that has its name from the begin; one that is there must be empty, unless `overwrite`. `flags` are those of
-    /// open(2). Pipes and devices are opened as they are.
+    /// open(2). Pipes, devices and what a link leads to are opened as they are, unless NOFOLLOW is among `flags`: the user has not
+    /// named the file itself.
     pub(crate) fn create(name: &Path, overwrite: bool, flags: OFlags) -> io::Result<Output> {
         Output::take(name, name, overwrite, flags, |output| {
             check_free(&durable::unfinished(name))?;
@@ -136,7 +137,7 @@ impl Output {
             _ => {}
         }
         let path = durable::unfinished(name);
-        let mut output = Output::take(&path, name, overwrite, OFlags::empty(), |output| {
+        let mut output = Output::take(&path, name, overwrite, OFlags::NOFOLLOW, |output| {
             check_free(name)?;
             output.clear(overwrite)
         })?;
@@ -170,15 +171,25 @@ impl Output {
         let (file, is_new) = match open.clone().create_new(true).open(path) {
             // It may also be a link to one that is not there.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                (streams::open(open.create(true), flags, path)?, false)
+                match streams::open(open.create(true), flags, path) {
+                    // A link, or a pipe, that has a name of the sink's own choice.
+                    Err(_) if flags.contains(OFlags::NOFOLLOW) => return Err(exists(path)),
+                    file => (file?, false),
+                }
             }
             new => (new?, true),
         };
         let mut output = Output { file, name: name.to_owned(), overwrite, made: None, hasher: None };
         let found = output.file.metadata()?;
+        if flags.contains(OFlags::NOFOLLOW) && !(found.is_file() && found.nlink() == 1) {
+            return Err(exists(path));
+        }
         if found.is_file() {
             lock(&output.file, path)?;
-            let made = Made::open_at(path, &found);
+            let mut made = Made::open_at(path, &found);
+            if overwrite {
+                made.hold(&output.file)?;
+            }
             // Its last writer may have given it another name meanwhile.
             made.check()?;
             output.made = Some(made);
@@ -261,7 +272,7 @@ impl Output {
         }
         let found = self.file.metadata()?;
         made.has(&found, bytes)?;
-        let made = Made::finished(&self.name, &found, self.content(bytes));
+        let made = Made::finished(&self.name, &found, self.content(bytes)).holding(made);
         made.check()?;
         Ok(Some(made))
     }

@@ -110,6 +110,8 @@ impl Parts {
     /// # Errors
     /// The operating system's; it exists; somebody writes it.
     pub fn create(&mut self, flags: OFlags) -> io::Result<Output> {
+        // The user has named the first one alone.
+        let flags = if self.number == 0 { flags } else { flags | OFlags::NOFOLLOW };
         let output = Output::create(&self.path(), self.overwrites(), flags);
         self.add(output)
     }

@@ -10,7 +10,7 @@
 use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::FileTypeExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -46,6 +46,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 pub struct ShareSink {
     listener: OwnedFd,
     path: PathBuf,
+    /// Device and inode of what has the path.
+    made: Option<(u64, u64)>,
     readers: Vec<OwnedFd>,
     /// The first block waits for a first reader.
     wait: bool,
@@ -96,7 +98,15 @@ impl ShareSink {
             other => other?,
         }
         listen(&listener, 16)?;
-        Ok(ShareSink { listener, path: path.into(), readers: Vec::new(), wait, stopping, written: 0 })
+        Ok(ShareSink {
+            listener,
+            made: what_has(path.as_ref()),
+            path: path.into(),
+            readers: Vec::new(),
+            wait,
+            stopping,
+            written: 0,
+        })
     }
 
     /// Takes readers that have come since; waits for a first one if that was asked for.
@@ -166,6 +176,11 @@ fn seqpacket(flags: SocketFlags) -> io::Result<OwnedFd> {
     Ok(socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags | SocketFlags::CLOEXEC, None)?)
 }
 
+/// Device and inode of what has a path.
+fn what_has(path: &Path) -> Option<(u64, u64)> {
+    std::fs::symlink_metadata(path).ok().map(|found| (found.dev(), found.ino()))
+}
+
 fn is_served(path: &Path) -> io::Result<bool> {
     let connected = unix_path::connect(seqpacket(SocketFlags::empty())?, path);
     Ok(connected.map_or_else(|error| error.kind() != io::ErrorKind::ConnectionRefused, |()| true))
@@ -198,6 +213,9 @@ impl Sink<Block> for ShareSink {
 
 impl Drop for ShareSink {
     fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.path);
+        // Others may have put something else there.
+        if what_has(&self.path) == self.made {
+            let _ = std::fs::remove_file(&self.path);
+        }
     }
 }

@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use fadelink_receiver::{Ending, Error, FebHandle, Inquiry};
+use fadelink_receiver::{CommandError, Ending, Error, FebHandle, Inquiry};
 use fadelink_wire::Resets;
 
 use crate::exit;
@@ -15,6 +15,8 @@ pub enum Answer {
     Runs,
     /// It cannot be asked: published firmware, or FADE v1 through the kernel driver.
     CannotTell,
+    /// It was not asked: another program has a command to it under way.
+    Busy,
     /// None comes.
     None,
 }
@@ -25,6 +27,7 @@ impl Answer {
         match self {
             Answer::Runs => "it answers, and its transmission runs: its source gives no words",
             Answer::CannotTell => "it cannot be asked why",
+            Answer::Busy => "it is not asked why, for another program keeps sending commands to it",
             Answer::None => "it does not answer: check its power and the cable",
         }
     }
@@ -48,13 +51,18 @@ impl Inquirer {
         Inquirer { interval, asked: None, answer: None, is_told: false, ending: Ending::Unknown }
     }
 
-    /// Of a board that has sent nothing since `last_data`: why nothing more will come, in words. Tells the user when it does not answer,
+    /// Of a board that has sent nothing since `last_data`, and should have since `awaited`: why nothing more will come, in words. Tells the user when it does not answer,
     /// and when it does again. Before its end was asked for (`is_stopped`) it must say so twice: START may be under way again.
-    pub fn why_silent(&mut self, feb: &FebHandle, last_data: Instant, is_stopped: bool) -> Option<String> {
+    pub fn why_silent(
+        &mut self,
+        feb: &FebHandle,
+        (last_data, awaited): (Instant, Instant),
+        is_stopped: bool,
+    ) -> Option<String> {
         if self.answer.is_some_and(|(_, since)| since != last_data) {
             self.tell(feb, None, last_data);
         }
-        let last = self.asked.map_or(last_data, |asked| asked.max(last_data));
+        let last = self.asked.into_iter().fold(last_data.max(awaited), Instant::max);
         if last.elapsed() < self.interval {
             return None;
         }
@@ -68,6 +76,7 @@ impl Inquirer {
             }
             Ok(Inquiry { has_answered: true, .. }) => Answer::Runs,
             Ok(_) => Answer::CannotTell,
+            Err(Error::Command { error: CommandError::Busy(_), .. }) => Answer::Busy,
             Err(_) => Answer::None,
         };
         self.tell(feb, Some(answer), last_data);

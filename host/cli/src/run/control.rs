@@ -1,6 +1,7 @@
 //! What others ask of a run: its state, its begin and its end.
 
 use std::io;
+use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -32,8 +33,10 @@ impl Drop for Socket {
 /// The operating system's.
 pub fn serve(runs: &Runs, routes: Router) -> anyhow::Result<Socket> {
     let path = runs.path().join(SOCKET);
-    // Left behind by a program that was killed: the folder is this program's.
-    let _ = std::fs::remove_file(&path);
+    // Left behind by a program that was killed: the folder is this program's. Anything else is not.
+    if path.symlink_metadata().is_ok_and(|found| found.file_type().is_socket()) {
+        let _ = std::fs::remove_file(&path);
+    }
     let listener = listen_at(&path).with_context(|| format!("{}", path.display()))?;
     http::serve_unix(listener, routes)?;
     Ok(Socket(path))

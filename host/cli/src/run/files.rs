@@ -61,14 +61,19 @@ fn name(folder: &Path, path: &Path) -> String {
 /// Moves what the sinks in a report say of their files to `listed`, by name; the report has only the names then.
 pub fn list(folder: &Path, sinks: &mut Value, listed: &mut Map<String, Value>) {
     for sink in sinks.as_array_mut().into_iter().flatten() {
-        // A pipe, or a device.
-        let keeps = sink["keeps"] != false;
+        // Of a pipe, or a device, there is none. Hashes keep no data, but are a file.
+        let is_hashes = sink["sink"].as_str().is_some_and(|text| text.starts_with("hashes:"));
+        let keeps = sink["keeps"] != false || is_hashes;
         let Some(files) = sink.get_mut("files").and_then(Value::as_array_mut) else { continue };
         let mut names = Vec::new();
         for file in files.drain(..).filter(|_| keeps) {
             let Value::Object(mut entry) = file else { continue };
             let path = entry.remove("path");
-            let name = name(folder, path.as_ref().and_then(Value::as_str).unwrap_or_default().as_ref());
+            let path = path.as_ref().and_then(Value::as_str).unwrap_or_default();
+            let name = name(folder, path.as_ref());
+            if let (true, Ok(hash)) = (is_hashes && !is_own(&name), File::open(path).and_then(hash)) {
+                entry.insert("blake3".into(), hash.into());
+            }
             // What could not be finished has no size.
             if !is_own(&name) && entry["bytes"].is_u64() {
                 listed.insert(name.clone(), entry.into());

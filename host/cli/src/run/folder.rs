@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -69,13 +69,23 @@ impl RunFolder {
     /// # Errors
     /// The operating system's.
     pub fn goes_on(&self, time: Duration) -> io::Result<()> {
-        let file = fs::OpenOptions::new().write(true).open(self.path.join(UNFINISHED))?;
-        file.write_all_at(mark(time).as_bytes(), 0)
+        self.mark_of(fs::OpenOptions::new().write(true))?.write_all_at(mark(time).as_bytes(), 0)
+    }
+
+    /// The mark. What others have put in its place is not opened.
+    fn mark_of(&self, options: &mut fs::OpenOptions) -> io::Result<File> {
+        let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+        let file = options.custom_flags(flags.bits() as i32).open(self.path.join(UNFINISHED))?;
+        let found = file.metadata()?;
+        if !found.is_file() || found.nlink() != 1 {
+            return Err(io::Error::other(format!("{UNFINISHED}: expected the file that the run has made")));
+        }
+        Ok(file)
     }
 
     /// How long it had gone on when its program was ended; nothing where that is not known.
     pub fn gone_on(&self) -> Duration {
-        let text = fs::read_to_string(self.path.join(UNFINISHED)).unwrap_or_default();
+        let text = self.mark_of(fs::OpenOptions::new().read(true)).and_then(io::read_to_string).unwrap_or_default();
         text.trim_end().parse().map_or(Duration::ZERO, Duration::from_secs)
     }
 
@@ -136,6 +146,12 @@ impl Runs {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let lock = open(folder.join(LOCK), flags, Mode::from_raw_mode(0o666)).map_err(io::Error::from);
         let lock = File::from(lock.with_context(|| format!("{}: {LOCK}", named()))?);
+        let found = lock.metadata().with_context(named)?;
+        anyhow::ensure!(
+            found.is_file() && found.nlink() == 1,
+            "{}: {LOCK}: expected a file of its own, with no other name; remove it",
+            named()
+        );
         flock(&lock, FlockOperation::NonBlockingLockExclusive).map_err(|error| match error {
             rustix::io::Errno::WOULDBLOCK => {
                 anyhow::anyhow!("{}: another `fadelink run` uses it; end that, or choose another folder", named())

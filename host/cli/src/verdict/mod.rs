@@ -41,7 +41,7 @@ pub enum Accept {
     Confirmed,
     /// Also one that a frame or FIN tells, though nobody asked for it
     Told,
-    /// Any: also silence after the board was asked to stop, and a board that sends on
+    /// Any: also silence after the board was asked to stop, and a board that sends on; not of a board with FADE that can prove its end
     Silence,
 }
 
@@ -306,7 +306,7 @@ impl fmt::Display for Verdict {
                 for (what, between) in open.iter().zip(std::iter::once(": ").chain(std::iter::repeat("; "))) {
                     write!(f, "{between}{what}")?;
                 }
-                f.write_str(" (--end silence accepts that)")
+                f.write_str(" (--end silence accepts that of boards that cannot tell it)")
             }
             Verdict::EndNotConfirmed(..) => f.write_str(
                 "END NOT CONFIRMED: the end came, but nobody here had asked for it (--end told accepts that)",

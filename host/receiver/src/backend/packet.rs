@@ -172,6 +172,18 @@ impl Packet {
         frames
     }
 
+    /// False when the interface was removed: the kernel takes the socket off it, for ever.
+    fn is_bound(&self) -> bool {
+        // SAFETY: an all-zero address is a valid one, and its size is given.
+        unsafe {
+            let mut address: libc::sockaddr_ll = zeroed();
+            let mut length = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
+            let socket = self.transmitter.socket.as_raw_fd();
+            let asked = libc::getsockname(socket, (&raw mut address).cast(), &raw mut length);
+            asked == 0 && address.sll_ifindex == self.interface.index as i32
+        }
+    }
+
     /// The error that the kernel keeps for the socket. That the interface has gone down is none while it exists: the kernel binds
     /// the socket again when it is up.
     fn socket_error(&mut self) -> io::Result<()> {
@@ -180,6 +192,10 @@ impl Packet {
         let error = io::Error::from(error);
         if error.kind() == io::ErrorKind::NetworkDown {
             self.went_down = true;
+            // One that was moved, or made anew, may be there again; this socket is not on it any more.
+            if !self.is_bound() {
+                return Err(self.interface.gone());
+            }
             return self.interface.obstacle().map(drop);
         }
         Err(io::Error::new(error.kind(), format!("interface {}: {error}", self.interface.name)))

@@ -289,6 +289,8 @@ fn receive(
     let threshold = if begin.durable { 1 } else { THRESHOLD };
     let mut deadline = Deadline::new(shared.limits);
     let mut last_data = Instant::now();
+    // It had no reason to be silent before.
+    let mut awaited = last_data;
     let (mut stopped, mut aborted) = (false, None);
     let mut inquirer = Inquirer::new(shared.patience.inquiry);
     loop {
@@ -300,7 +302,7 @@ fn receive(
             outcome.stopping = Some(Builder::new().name("stop".into()).spawn(stop).context("STOP: a thread")?);
             stopped = true;
             deadline.stop(shared.patience.silence);
-            last_data = Instant::now();
+            awaited = Instant::now();
         }
         let answer = outcome.stopping.take_if(|thread| thread.is_finished()).map(|thread| thread.join());
         if let Some(Ok(Err(error))) = answer {
@@ -315,7 +317,7 @@ fn receive(
             // The ring fills; then the board waits.
             feb.serve(READ_TIMEOUT);
             deadline.heard();
-            last_data = Instant::now();
+            awaited = Instant::now();
             continue;
         }
         let is_there = match feb.wait(threshold, Some(READ_TIMEOUT)) {
@@ -347,7 +349,7 @@ fn receive(
             recorder.take(&Block { data, origin: origin(feb) });
         } else if is_held(feb.fill(), begin.durable) {
             deadline.heard();
-            last_data = Instant::now();
+            awaited = Instant::now();
         }
         let too_silent = deadline.too_silent();
         if let Some(what) = begin.is_ahead(feb, recorder, too_silent.is_some()) {
@@ -358,7 +360,7 @@ fn receive(
         }
         // A question would wait behind STOP.
         if outcome.stopping.is_none() {
-            if let Some(why) = inquirer.why_silent(feb, last_data, stopped) {
+            if let Some(why) = inquirer.why_silent(feb, (last_data, awaited), stopped) {
                 outcome.board = Some(why);
                 return Ok(End::Confirmed);
             }

@@ -4,7 +4,7 @@ use std::thread::JoinHandle;
 
 use fadelink_receiver::counters::FebCounts;
 use fadelink_receiver::{Error, Kind};
-use fadelink_wire::{MacAddr, Resets};
+use fadelink_wire::{Firmware, MacAddr, Resets};
 use serde_json::{json, Value};
 
 use super::super::recorder::{Ended, Snapshot};
@@ -53,6 +53,9 @@ impl Received {
 
     /// What receiving knows.
     pub(super) fn known(&self, accept: Accept) -> Evidence<'static> {
+        // A board that can prove its end, and does not, is not one whose silence the user may take for it.
+        let can_prove = self.kind.and_then(|kind| kind.firmware) == Some(Firmware::Fadelink);
+        let accept = if can_prove && accept == Accept::Silence { Accept::Told } else { accept };
         Evidence {
             end: self.end,
             accept,

@@ -37,7 +37,7 @@ fn open_windows_have_a_size() {
     let limit = 10_000;
     let mut bench = Bench::new(Policy { max_bytes: limit, ..two() });
     let inspector = bench.joiner.inspector();
-    let mut waits = |bench: &Bench, source, record| {
+    let waits = |bench: &Bench, source, record| {
         bench.joiner.is_full_for(&inspector.clone().inspect(large(source, record)).unwrap(), bench.now)
     };
     let mut taken = 0;

@@ -35,13 +35,14 @@ const RESERVE: u64 = 128;
 /// A connection that was asked for its end to make room, and over which nothing comes for so long, is broken.
 const LEAVE: Duration = Duration::from_secs(2);
 
-/// The state of a connection whose other end has closed first (include/net/tcp_states.h of Linux).
+/// The states of a connection whose other end has closed first, and of one that both have closed (include/net/tcp_states.h of Linux).
 const LAST_ACK: u8 = 9;
+const CLOSE: u8 = 7;
 
 /// Whether FIN of the other end has come before ours: it was seen, or has come between the look and ours, so that TCP is in this
-/// `state` behind it. Where both were confirmed by then, nothing tells.
+/// `state` behind it. Where both were confirmed by then, nothing proves that ours was the first.
 fn came_first(was_seen: bool, state: u8) -> bool {
-    was_seen || state == LAST_ACK
+    was_seen || matches!(state, LAST_ACK | CLOSE)
 }
 
 /// A connection, and whether its end was asked for.
@@ -401,7 +402,12 @@ mod tests {
     #[test]
     fn an_end_between_the_look_and_the_question_came_first() {
         const FIN_WAIT1: u8 = 4;
-        assert!(came_first(false, LAST_ACK) && came_first(true, LAST_ACK) && !came_first(false, FIN_WAIT1));
+        assert!(
+            came_first(false, LAST_ACK)
+                && came_first(false, CLOSE)
+                && came_first(true, LAST_ACK)
+                && !came_first(false, FIN_WAIT1)
+        );
     }
 
     /// The data of boards that have connected before the end was asked for is theirs, however slow the server is.

@@ -26,14 +26,34 @@ static bool is_mtu_enough(const struct net_device *netdev, u32 protocol)
 	return READ_ONCE(netdev->mtu) >= frame - ETH_HLEN;
 }
 
+/* FADE_INTERFACE_*: what keeps frames of the FEB from coming; the lock is held. */
+static u32 in_the_way(const struct fade_slave *slave)
+{
+	const struct net_device *netdev = slave->netdev;
+	u32 state = 0;
+
+	if (!netdev)
+		return FADE_INTERFACE_NONE;
+	if (!(netdev->flags & IFF_UP))
+		state |= FADE_INTERFACE_DOWN;
+	if (!netif_carrier_ok(netdev))
+		state |= FADE_INTERFACE_NO_CARRIER;
+	if (!is_mtu_enough(netdev, slave->feb.protocol))
+		state |= FADE_INTERFACE_SMALL_MTU;
+	if (!ether_addr_equal_unaligned(netdev->dev_addr, slave->local))
+		state |= FADE_INTERFACE_OTHER_ADDRESS;
+	if (is_port(netdev))
+		state |= FADE_INTERFACE_PORT;
+	return state;
+}
+
 /**
  * fade_is_reachable - frames of the FEB can come at this moment
  * @slave: the device; its lock is held
  */
 bool fade_is_reachable(const struct fade_slave *slave)
 {
-	return slave->netdev && slave->netdev->flags & IFF_UP &&
-	       netif_carrier_ok(slave->netdev);
+	return !in_the_way(slave);
 }
 
 /**
@@ -67,22 +87,9 @@ void fade_note_address(struct fade_slave *slave)
  */
 void fade_interface_state(struct fade_slave *slave, struct fade_interface *out)
 {
-	const struct net_device *netdev;
-
 	spin_lock_bh(&slave->lock);
-	netdev = slave->netdev;
 	out->downs = slave->downs;
-	out->state = netdev ? 0 : FADE_INTERFACE_NONE;
-	if (netdev && !(netdev->flags & IFF_UP))
-		out->state |= FADE_INTERFACE_DOWN;
-	if (netdev && !netif_carrier_ok(netdev))
-		out->state |= FADE_INTERFACE_NO_CARRIER;
-	if (netdev && !is_mtu_enough(netdev, slave->feb.protocol))
-		out->state |= FADE_INTERFACE_SMALL_MTU;
-	if (netdev && !ether_addr_equal_unaligned(netdev->dev_addr, slave->local))
-		out->state |= FADE_INTERFACE_OTHER_ADDRESS;
-	if (netdev && is_port(netdev))
-		out->state |= FADE_INTERFACE_PORT;
+	out->state = in_the_way(slave);
 	spin_unlock_bh(&slave->lock);
 }
 

@@ -2,6 +2,7 @@
 
 import json
 import signal
+from pathlib import Path
 
 import pytest
 from support.netns import FEBS, sh, wait_for
@@ -204,3 +205,19 @@ def test_an_interface_that_was_moved_away_and_back_is_gone(bench):
     status, result = receiving.report()
     assert status == 3 and not result["complete"], result
     receiving.says("interface eth0 was removed")
+
+
+def test_who_keeps_the_commands_of_a_board_is_told_and_the_data_goes_on(bench):
+    """A program that stands still with its command under way: the board is not asked, and its data is taken as it comes."""
+    sim = bench.sim(*SLOW["fade10g"], "--words", 30_000)
+    receiving = Receiving(bench)
+    sim.signal(signal.SIGSTOP)
+    other = bench.fadelink("cmd", "--iface", "eth0", "--feb", FEBS[0], "0x0100")
+    wait_for(lambda: any(str(other.popen.pid) in path.read_text() for path in Path("/run/fadelink").glob("*.commands")))
+    other.signal(signal.SIGSTOP)
+    sim.signal(signal.SIGCONT)
+    wait_for(lambda: receiving.data.stat().st_size >= 29 * 8192)
+    receiving.says(f"fadelink (pid {other.popen.pid}) keeps sending commands to it")
+    other.signal(signal.SIGCONT)
+    assert other.finish()[0] == 0
+    receiving.ends_complete()

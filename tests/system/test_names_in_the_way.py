@@ -1,6 +1,7 @@
 """Somebody else has put something at a name that a program will use: it is neither followed nor written, nor removed at the end."""
 
 import os
+import signal
 import socket
 import struct
 
@@ -140,3 +141,61 @@ def test_hashes_that_the_user_wants_are_files_of_the_run(lab):
         file.write(b"x")
     status, found = lab.check()
     assert status == 3 and "left.hsh: its content is not what was written" in str(found), found
+
+
+def test_a_file_that_may_be_replaced_is_replaced_by_the_next_run_of_the_same_program(lab):
+    """Not by another stream of the same run."""
+    lab.bench.sim()
+    latest = lab.bench.tmp / "latest.dat"
+    lab.write(f'start = "command"\nsinks = [\'file:{latest},overwrite\']\n[stop]\nsize = "200K"\n' + fade("left"))
+    process = lab.start()
+    wait_for((lab.runs / "control.socket").exists)
+    for number in (1, 2, 3):
+        lab.ask("start")
+        wait_for(lambda number=number: (lab.runs / f"run_{number:06}/manifest.json").exists() and lab.manifest(number)["state"] != "running")
+        wait_for(lambda number=number: lab.manifest(number)["state"] == "complete")
+    end(process)
+    assert latest.stat().st_size > 200_000
+
+
+@pytest.mark.parametrize("confirm", ["memory", "durable"])
+def test_copies_by_hard_links_stay_as_they_are(lab, confirm):
+    """Of a run whose program was killed: it is closed, or goes on, and neither is done to the copy (cp -al)."""
+    lab.bench.sim(*SLOW)
+    lab.write(f'confirm = "{confirm}"\n' + fade("left"))
+    process = lab.start()
+    data = lab.runs / "run_000001/left.dat"
+    wait_for(lambda: data.exists() and data.stat().st_size > 100_000)
+    process.signal(signal.SIGKILL)
+    process.finish()
+    copies = {path: lab.bench.tmp / f"copy-{path.name}" for path in (data, data.with_name("left.hashes"))}
+    for path, copy in copies.items():
+        os.link(path, copy)
+    before = {copy: copy.read_bytes() for copy in copies.values()}
+    process = lab.start()
+    newest = data if confirm == "durable" else lab.runs / "run_000002/left.dat"
+    size = data.stat().st_size if confirm == "durable" else 0
+    wait_for(lambda: newest.exists() and newest.stat().st_size > size + 50_000)
+    status, err = end(process)
+    assert status == 0 and lab.check()[0] == 0, err
+    assert {copy: copy.read_bytes() for copy in before} == before
+
+
+def test_a_run_folder_that_is_a_link_is_left_alone(lab):
+    """What it leads to is not closed, and its number is not given again."""
+    lab.bench.sim(*SLOW)
+    lab.write('confirm = "durable"\n' + fade("left"))
+    process = lab.start()
+    data = lab.runs / "run_000001/left.dat"
+    wait_for(lambda: data.exists() and data.stat().st_size > 100_000)
+    process.signal(signal.SIGKILL)
+    process.finish()
+    elsewhere = lab.bench.tmp / "elsewhere"
+    lab.folder(1).rename(elsewhere)
+    lab.folder(1).symlink_to(elsewhere)
+    before = {path.name: path.read_bytes() for path in elsewhere.iterdir()}
+    process = lab.start()
+    data = lab.runs / "run_000002/left.dat"
+    wait_for(lambda: data.exists() and data.stat().st_size > 50_000)
+    end(process)
+    assert {path.name: path.read_bytes() for path in elsewhere.iterdir()} == before

@@ -136,6 +136,7 @@ impl Messages for Connection {
                 if state.given_up {
                     return Err(io::Error::other(INTERRUPTED));
                 }
+                state.joiner.hear(message.header.source_id, Instant::now());
                 intake.given.notify_one();
                 state = intake.left.wait_timeout(state, TICK).unwrap_or_else(PoisonError::into_inner).0;
             }
@@ -157,3 +158,45 @@ impl Drop for Connection {
 /// All connections have ended, and all events were given away.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ended;
+
+#[cfg(test)]
+mod tests {
+    use fadelink_wire::fadc::FORMAT_VERSION;
+
+    use super::*;
+    use crate::policy::Policy;
+
+    fn message(source: u32, record: u64) -> Bytes {
+        Header::new(source, FORMAT_VERSION, record, (0, record as u32 * 1000), 0).emit().to_vec().into()
+    }
+
+    /// Nobody takes events for longer than a source may be silent, as with a sink whose disk stands still: then all sources wait for
+    /// room, and each window has all of them nevertheless.
+    #[test]
+    fn who_waits_for_room_is_not_silent() {
+        const WINDOWS: u64 = 200;
+        let silence = TICK * 4;
+        let policy = Policy { sources: vec![1, 2], max_open: 10, silence, ..Policy::default() };
+        let intake = Arc::new(Intake::new(Joiner::new(policy)));
+        std::thread::scope(|scope| {
+            for source in [1, 2] {
+                let mut connection = intake.clone().open();
+                scope.spawn(move || {
+                    connection.begin(source);
+                    for record in 0..WINDOWS {
+                        connection.take(&mut vec![message(source, record)]).unwrap();
+                    }
+                });
+            }
+            let mut events = Vec::new();
+            while events.len() < WINDOWS as usize {
+                std::thread::sleep(silence * 2);
+                for _ in 0..50 {
+                    intake.next_events(Instant::now(), &mut events).unwrap();
+                }
+            }
+            assert!(events.iter().all(|event| event.missing.is_empty()), "{events:?}");
+        });
+        assert_eq!(intake.with_joiner(Joiner::joined).sources.values().map(|counts| counts.absences).sum::<u64>(), 0);
+    }
+}

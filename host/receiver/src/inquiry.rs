@@ -33,22 +33,53 @@ impl FebHandle {
     /// # Errors
     /// No answer, or a failed interface.
     pub fn inquire(&self) -> Result<Inquiry, Error> {
+        self.question().ask()
+    }
+
+    /// As [`Self::inquire`], for another thread than the one that reads: an answer may take long.
+    pub fn question(&self) -> Question {
         let (number, resets) = self.told();
         let told = Inquiry { ending: self.ending(), resets, has_answered: false };
         match (self.phase(), self.kind()) {
             // What it tells then is of an earlier one.
-            (Phase::Idle, _) => Ok(Inquiry::default()),
+            (Phase::Idle, _) => Question(How::Not(Inquiry::default())),
             (_, Some(Kind { protocol: Protocol::Fade10g, firmware: Some(Firmware::Fadelink), .. })) => {
-                fade10g(&self.commander(), number)
+                Question(How::Fade10g(self.commander(), number))
             }
             (Phase::Running, Some(Kind { protocol: Protocol::Fade1, firmware: Some(Firmware::Fadelink), .. })) => {
-                match ask(&self.commander(), fade10g::CMD_IDENTIFY) {
-                    // The kernel driver does not ask it.
-                    Err(Error::Command { error: CommandError::NoCommands(_), .. }) => Ok(told),
-                    answer => Ok(Inquiry { ending: Ending::of(answer? as u8), has_answered: true, ..told }),
-                }
+                Question(How::Fade1(self.commander(), told))
             }
-            _ => Ok(told),
+            _ => Question(How::Not(told)),
+        }
+    }
+}
+
+/// What a FEB is to be asked.
+pub struct Question(How);
+
+enum How {
+    /// It is not asked: this is known.
+    Not(Inquiry),
+    /// Of the transmission with this number.
+    Fade10g(Commander, Option<u16>),
+    /// This is known before.
+    Fade1(Commander, Inquiry),
+}
+
+impl Question {
+    /// Asks it.
+    ///
+    /// # Errors
+    /// As of [`FebHandle::inquire`].
+    pub fn ask(self) -> Result<Inquiry, Error> {
+        match self.0 {
+            How::Not(told) => Ok(told),
+            How::Fade10g(commander, number) => fade10g(&commander, number),
+            How::Fade1(commander, told) => match ask(&commander, fade10g::CMD_IDENTIFY) {
+                // The kernel driver does not ask it.
+                Err(Error::Command { error: CommandError::NoCommands(_), .. }) => Ok(told),
+                answer => Ok(Inquiry { ending: Ending::of(answer? as u8), has_answered: true, ..told }),
+            },
         }
     }
 }

@@ -56,7 +56,7 @@ pub mod window;
 pub use against::Against;
 pub use engine::{CommandError, Confirm, FebConfig, Resumed};
 pub use holder::Holder;
-pub use inquiry::Inquiry;
+pub use inquiry::{Inquiry, Question};
 pub use kind::Kind;
 pub use loan::{Loan, Pool};
 pub use receiver::{FebHandle, Receiver};

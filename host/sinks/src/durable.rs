@@ -2,6 +2,7 @@
 
 use std::fs::{File, Metadata};
 use std::io::{self, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// End of the names of files that are not whole.
@@ -43,25 +44,57 @@ pub fn unfinished(path: &Path) -> PathBuf {
     name.into()
 }
 
+/// What is left of a program that was killed is removed, and so is a link, which would lead elsewhere.
+fn create_anew(unfinished: &Path) -> io::Result<File> {
+    match File::create_new(unfinished) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            std::fs::remove_file(unfinished)?;
+            File::create_new(unfinished)
+        }
+        new => new,
+    }
+}
+
 /// Replaces a file: a reader sees the old content or the new one, also after a crash. Returns what was written.
 ///
 /// # Errors
 /// The operating system's.
 pub fn replace(path: &Path, content: &[u8]) -> io::Result<Metadata> {
     let unfinished = unfinished(path);
-    // What is left of a program that was killed is removed, and so is a link, which would lead elsewhere.
-    let mut file = match File::create_new(&unfinished) {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            std::fs::remove_file(&unfinished)?;
-            File::create_new(&unfinished)?
-        }
-        new => new?,
-    };
+    let mut file = create_anew(&unfinished)?;
     file.write_all(content)?;
     file.sync_all()?;
     std::fs::rename(&unfinished, path)?;
     sync_parent(path)?;
     file.metadata()
+}
+
+/// True of an ordinary file that has no other name: what is written to it is in no other place.
+pub fn is_alone(found: &Metadata) -> bool {
+    found.is_file() && found.nlink() == 1
+}
+
+/// Gives a file that has other names, as in a copy by hard links, a content of its own: it is to be written or cut, and they are not.
+///
+/// # Errors
+/// The operating system's.
+pub fn separate(path: &Path) -> io::Result<()> {
+    let found = match std::fs::symlink_metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        found => found?,
+    };
+    if !found.is_file() || is_alone(&found) {
+        return Ok(());
+    }
+    let unfinished = unfinished(path);
+    let (mut file, mut copy) = (File::open(path)?, create_anew(&unfinished)?);
+    let copied = io::copy(&mut file, &mut copy).and_then(|_| copy.set_permissions(found.permissions()));
+    let replaced = copied.and_then(|()| copy.sync_all()).and_then(|()| std::fs::rename(&unfinished, path));
+    if replaced.is_err() {
+        let _ = std::fs::remove_file(&unfinished);
+    }
+    replaced?;
+    sync_parent(path)
 }
 
 #[cfg(test)]
@@ -79,5 +112,22 @@ mod tests {
         replace(&path, b"two").unwrap();
         assert_eq!((std::fs::read(&path).unwrap(), std::fs::read(&other).unwrap()), (b"two".into(), b"mine".into()));
         assert!(!unfinished(&path).exists());
+    }
+
+    #[test]
+    fn a_file_with_other_names_is_separated_from_them() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, other) = (folder.path().join("a"), folder.path().join("other"));
+        separate(&path).unwrap();
+        std::fs::write(&path, "all of it").unwrap();
+        separate(&path).unwrap();
+        std::fs::hard_link(&path, &other).unwrap();
+        separate(&path).unwrap();
+        File::options().write(true).open(&path).unwrap().set_len(3).unwrap();
+        assert_eq!(
+            (std::fs::read(&path).unwrap(), std::fs::read(&other).unwrap()),
+            (b"all".into(), b"all of it".into())
+        );
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2);
     }
 }

@@ -138,6 +138,7 @@ fn records_before(path: &Path, end: u64) -> io::Result<u64> {
 /// # Errors
 /// The operating system's.
 pub fn cut(path: &Path, end: u64) -> io::Result<()> {
+    durable::separate(path)?;
     let open = match OpenOptions::new().write(true).open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         open => open?,
@@ -235,8 +236,9 @@ impl Blocks {
 pub struct HashSink {
     parts: Parts,
     output: Output,
-    /// Bytes of the file.
+    /// Bytes of the file, and their hash.
     bytes: u64,
+    written: Hasher,
     blocks: Blocks,
     /// Data up to here has a record.
     recorded: u64,
@@ -266,12 +268,25 @@ impl HashSink {
         let mut parts = Parts::new(path, FileOptions::default())?;
         let output = parts.resume()?;
         let bytes = records_before(path, blocks.end())?;
-        Ok(HashSink { bytes, has_more: true, ..HashSink::of(parts, output, blocks) })
+        let mut written = Hasher::new();
+        written.update_reader(File::open(path)?.take(bytes))?;
+        Ok(HashSink { bytes, written, has_more: true, ..HashSink::of(parts, output, blocks) })
     }
 
     fn of(parts: Parts, output: Output, blocks: Blocks) -> HashSink {
         let end = blocks.end();
-        HashSink { parts, output, bytes: 0, recorded: end, safe: end, blocks, each_piece: false, has_more: false }
+        let written = Hasher::new();
+        HashSink {
+            parts,
+            output,
+            bytes: 0,
+            written,
+            recorded: end,
+            safe: end,
+            blocks,
+            each_piece: false,
+            has_more: false,
+        }
     }
 
     /// `each_piece`: each piece that is written gets a record.
@@ -289,7 +304,9 @@ impl HashSink {
     }
 
     fn append(&mut self, record: Record) -> io::Result<()> {
-        self.output.file().write_all(&Entry::now(record).to_bytes())?;
+        let entry = Entry::now(record).to_bytes();
+        self.output.file().write_all(&entry)?;
+        self.written.update(&entry);
         self.bytes += ENTRY_BYTES as u64;
         Ok(())
     }
@@ -344,7 +361,11 @@ impl Sink<Block> for HashSink {
         if self.has_more {
             return Ok(());
         }
-        Ok(self.parts.finish(&self.output, self.bytes)?)
+        self.parts.finish(&self.output, self.bytes)?;
+        if let Some(made) = self.output.path().and_then(|path| self.parts.find(path)) {
+            made.know(self.written.finalize());
+        }
+        Ok(())
     }
 
     fn keeps(&self) -> bool {

@@ -13,7 +13,7 @@ use serde::{Serialize, Serializer};
 
 /// What tells a file from all others, whatever its name is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Identity {
+pub(crate) struct Identity {
     device: u64,
     inode: u64,
     /// A file system gives the inode of a file that was removed to the next one.
@@ -21,7 +21,7 @@ struct Identity {
 }
 
 impl Identity {
-    fn of(found: &Metadata) -> Identity {
+    pub(crate) fn of(found: &Metadata) -> Identity {
         Identity { device: found.dev(), inode: found.ino(), born: found.created().ok() }
     }
 }
@@ -109,7 +109,6 @@ impl Made {
     }
 
     /// The content of one that is finished was found out.
-    #[cfg(feature = "hdf5")]
     pub(crate) fn know(&mut self, content: Hash) {
         if let Some(left) = &mut self.left {
             left.content = Content::Hash(content);

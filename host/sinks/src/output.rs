@@ -3,7 +3,7 @@
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -147,6 +147,7 @@ impl Output {
 
     /// Goes on behind the end of a file, which is made where it is not there.
     pub fn resume(name: &Path) -> io::Result<Output> {
+        durable::separate(name)?;
         Output::take(name, name, false, OFlags::empty(), |_| Ok(()))
     }
 
@@ -181,7 +182,7 @@ impl Output {
         };
         let mut output = Output { file, name: name.to_owned(), overwrite, made: None, hasher: None };
         let found = output.file.metadata()?;
-        if flags.contains(OFlags::NOFOLLOW) && !(found.is_file() && found.nlink() == 1) {
+        if flags.contains(OFlags::NOFOLLOW) && !durable::is_alone(&found) {
             return Err(exists(path));
         }
         if found.is_file() {

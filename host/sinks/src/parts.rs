@@ -200,7 +200,6 @@ impl Parts {
     }
 
     /// The one that was finished with this path.
-    #[cfg(feature = "hdf5")]
     pub(crate) fn find(&mut self, path: &Path) -> Option<&mut Made> {
         self.made.iter_mut().rfind(|made| made.is_at(path) && !made.is_open())
     }

@@ -10,7 +10,7 @@
 use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -23,6 +23,7 @@ use rustix::net::{
 };
 
 use crate::block::Block;
+use crate::made::Identity;
 use crate::parts::Parts;
 use crate::sink::{End, Result, Sink, Stopping};
 use crate::unix_path;
@@ -46,8 +47,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 pub struct ShareSink {
     listener: OwnedFd,
     path: PathBuf,
-    /// Device and inode of what has the path.
-    made: Option<(u64, u64)>,
+    /// What has the path.
+    made: Option<Identity>,
     readers: Vec<OwnedFd>,
     /// The first block waits for a first reader.
     wait: bool,
@@ -176,9 +177,9 @@ fn seqpacket(flags: SocketFlags) -> io::Result<OwnedFd> {
     Ok(socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags | SocketFlags::CLOEXEC, None)?)
 }
 
-/// Device and inode of what has a path.
-fn what_has(path: &Path) -> Option<(u64, u64)> {
-    std::fs::symlink_metadata(path).ok().map(|found| (found.dev(), found.ino()))
+/// What has a path, itself and not what it leads to.
+fn what_has(path: &Path) -> Option<Identity> {
+    std::fs::symlink_metadata(path).ok().map(|found| Identity::of(&found))
 }
 
 fn is_served(path: &Path) -> io::Result<bool> {

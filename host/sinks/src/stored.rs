@@ -4,6 +4,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
+use crate::durable;
 use crate::output::{self, DESCRIPTION};
 use crate::parts::{FileOptions, Parts};
 use crate::sink::Result;
@@ -121,6 +122,9 @@ impl Stored for Files {
             let is_behind = first >= end && first > 0;
             if !is_behind && last <= end {
                 continue;
+            }
+            if !is_behind {
+                durable::separate(&file)?;
             }
             let open = OpenOptions::new().write(true).open(&file)?;
             output::lock(&open, &file)?;

@@ -1,82 +1,103 @@
 //! What a board is asked when its transmission has ended, or seems to have: a RESET comes from any computer, and is not heard
 //! here. FADE v1 tells it by itself.
 
+use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
-use fadelink_receiver::{CommandError, Ending, Error, FebHandle, Inquiry};
+use fadelink_receiver::{CommandError, Ending, Error, FebHandle, Holder, Inquiry};
 use fadelink_wire::Resets;
 
 use crate::exit;
 
 /// What a board that sends nothing says when it is asked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
     /// Its transmission runs.
     Runs,
     /// It cannot be asked: published firmware, or FADE v1 through the kernel driver.
     CannotTell,
-    /// It was not asked: another program has a command to it under way.
-    Busy,
+    /// It was not asked: this program has a command to it under way.
+    Busy(Holder),
     /// None comes.
     None,
 }
 
 impl Answer {
     /// In words, of a board of which nothing comes.
-    pub fn in_words(self) -> &'static str {
+    pub fn in_words(&self) -> String {
         match self {
-            Answer::Runs => "it answers, and its transmission runs: its source gives no words",
-            Answer::CannotTell => "it cannot be asked why",
-            Answer::Busy => "it is not asked why, for another program keeps sending commands to it",
-            Answer::None => "it does not answer: check its power and the cable",
+            Answer::Runs => "it answers, and its transmission runs: its source gives no words".into(),
+            Answer::CannotTell => "it cannot be asked why".into(),
+            Answer::Busy(holder) => format!("it is not asked why, for {holder} keeps sending commands to it"),
+            Answer::None => "it does not answer: check its power and the cable".into(),
         }
     }
 }
 
-/// Looks after a board that sends nothing, though its transmission runs.
+/// Looks after a board that sends nothing, though its transmission runs. It is asked by a thread of its own: data may come meanwhile.
 pub struct Inquirer {
     /// Silence, and time from one question to the next, before it is asked.
     interval: Duration,
+    /// The question under way, and when data had come last.
+    question: Option<(JoinHandle<Result<Inquiry, Error>>, Instant)>,
     asked: Option<Instant>,
     /// The latest answer since data came, and when that was.
     answer: Option<(Answer, Instant)>,
     /// That it sends nothing, and is well, is told once: a source may be slow.
     is_told: bool,
-    /// By the latest answer nothing more will come.
-    ending: Ending,
+    /// By the latest answer nothing more will come; when data had come last.
+    ended: Option<(Ending, Instant)>,
 }
 
 impl Inquirer {
     pub fn new(interval: Duration) -> Inquirer {
-        Inquirer { interval, asked: None, answer: None, is_told: false, ending: Ending::Unknown }
+        Inquirer { interval, question: None, asked: None, answer: None, is_told: false, ended: None }
     }
 
-    /// Of a board that has sent nothing since `last_data`, and should have since `awaited`: why nothing more will come, in words. Tells the user when it does not answer,
-    /// and when it does again. Before its end was asked for (`is_stopped`) it must say so twice: START may be under way again.
+    /// Of a board that has sent nothing since `last_data`, and should have since `awaited`: why nothing more will come, in words. Tells
+    /// the user when it does not answer, and when it does again. Before its end was asked for (`is_stopped`) it must say twice that
+    /// nothing more will come, and no data may come in between: START may be under way again.
     pub fn why_silent(
         &mut self,
         feb: &FebHandle,
         (last_data, awaited): (Instant, Instant),
         is_stopped: bool,
     ) -> Option<String> {
-        if self.answer.is_some_and(|(_, since)| since != last_data) {
+        if self.answer.as_ref().is_some_and(|(_, since)| *since != last_data) {
             self.tell(feb, None, last_data);
         }
-        let last = self.asked.into_iter().fold(last_data.max(awaited), Instant::max);
-        if last.elapsed() < self.interval {
-            return None;
+        if let Some((question, since)) = self.question.take_if(|(question, _)| question.is_finished()) {
+            self.asked = Some(Instant::now());
+            let answer = question.join().ok().filter(|_| since == last_data);
+            return self.came(feb, answer?, last_data, is_stopped);
         }
-        let inquiry = feb.inquire();
-        self.asked = Some(Instant::now());
+        let last = self.asked.into_iter().fold(last_data.max(awaited), Instant::max);
+        if self.question.is_none() && last.elapsed() >= self.interval {
+            let question = feb.question();
+            let asking = Builder::new().name("inquiry".into()).spawn(|| question.ask());
+            // Without a thread it is tried again.
+            self.question = asking.ok().map(|asking| (asking, last_data));
+        }
+        None
+    }
+
+    /// An answer has come, and no data since the question.
+    fn came(
+        &mut self,
+        feb: &FebHandle,
+        inquiry: Result<Inquiry, Error>,
+        last_data: Instant,
+        is_stopped: bool,
+    ) -> Option<String> {
         let ending = inquiry.as_ref().map_or(Ending::Unknown, |inquiry| inquiry.ending);
-        let was_said = std::mem::replace(&mut self.ending, ending) == ending;
+        let was_said = self.ended.replace((ending, last_data)) == Some((ending, last_data));
         let answer = match &inquiry {
             Ok(inquiry) if ending != Ending::Unknown => {
-                return broken_off(feb, inquiry).filter(|_| was_said || is_stopped)
+                return broken_off(feb, inquiry).filter(|_| was_said || is_stopped);
             }
             Ok(Inquiry { has_answered: true, .. }) => Answer::Runs,
             Ok(_) => Answer::CannotTell,
-            Err(Error::Command { error: CommandError::Busy(_), .. }) => Answer::Busy,
+            Err(Error::Command { error: CommandError::Busy(holder), .. }) => Answer::Busy(holder.clone()),
             Err(_) => Answer::None,
         };
         self.tell(feb, Some(answer), last_data);
@@ -85,18 +106,17 @@ impl Inquirer {
 
     /// Tells what has changed. `answer`: `None` if data has come.
     fn tell(&mut self, feb: &FebHandle, answer: Option<Answer>, last_data: Instant) {
-        let before = self.answer;
-        self.answer = answer.map(|answer| (answer, before.map_or(last_data, |(_, since)| since)));
         let (mac, silence) = (feb.mac(), |since: Instant| since.elapsed().as_secs_f64());
-        match (before, answer) {
-            (Some((Answer::None, _)), Some(Answer::None)) => {}
+        let (before, since) = self.answer.take().map_or((None, last_data), |(before, since)| (Some(before), since));
+        match (&before, &answer) {
+            (Some(Answer::None), Some(Answer::None)) => {}
             (_, Some(Answer::None)) => {
                 tracing::warn!("FEB {mac}: no data for {:.1} s; {}", silence(last_data), Answer::None.in_words());
             }
-            (Some((Answer::None, since)), None) => {
+            (Some(Answer::None), None) => {
                 tracing::warn!("FEB {mac}: it sends again, after {:.1} s", silence(since));
             }
-            (Some((Answer::None, since)), Some(_)) => {
+            (Some(Answer::None), Some(_)) => {
                 tracing::warn!("FEB {mac}: it answers again, after {:.1} s without data", silence(since));
             }
             (_, Some(answer)) if !std::mem::replace(&mut self.is_told, true) => {
@@ -104,11 +124,12 @@ impl Inquirer {
             }
             _ => {}
         }
+        self.answer = answer.map(|answer| (answer, since));
     }
 
     /// What it has said, if it sends nothing.
     pub fn answer(&self) -> Option<Answer> {
-        self.answer.map(|(answer, _)| answer)
+        self.answer.as_ref().map(|(answer, _)| answer.clone())
     }
 }
 

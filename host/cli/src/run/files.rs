@@ -69,11 +69,7 @@ pub fn list(folder: &Path, sinks: &mut Value, listed: &mut Map<String, Value>) {
         for file in files.drain(..).filter(|_| keeps) {
             let Value::Object(mut entry) = file else { continue };
             let path = entry.remove("path");
-            let path = path.as_ref().and_then(Value::as_str).unwrap_or_default();
-            let name = name(folder, path.as_ref());
-            if let (true, Ok(hash)) = (is_hashes && !is_own(&name), File::open(path).and_then(hash)) {
-                entry.insert("blake3".into(), hash.into());
-            }
+            let name = name(folder, path.as_ref().and_then(Value::as_str).unwrap_or_default().as_ref());
             // What could not be finished has no size.
             if !is_own(&name) && entry["bytes"].is_u64() {
                 listed.insert(name.clone(), entry.into());

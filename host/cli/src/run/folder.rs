@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -76,8 +76,7 @@ impl RunFolder {
     fn mark_of(&self, options: &mut fs::OpenOptions) -> io::Result<File> {
         let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
         let file = options.custom_flags(flags.bits() as i32).open(self.path.join(UNFINISHED))?;
-        let found = file.metadata()?;
-        if !found.is_file() || found.nlink() != 1 {
+        if !durable::is_alone(&file.metadata()?) {
             return Err(io::Error::other(format!("{UNFINISHED}: expected the file that the run has made")));
         }
         Ok(file)
@@ -146,9 +145,8 @@ impl Runs {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let lock = open(folder.join(LOCK), flags, Mode::from_raw_mode(0o666)).map_err(io::Error::from);
         let lock = File::from(lock.with_context(|| format!("{}: {LOCK}", named()))?);
-        let found = lock.metadata().with_context(named)?;
         anyhow::ensure!(
-            found.is_file() && found.nlink() == 1,
+            durable::is_alone(&lock.metadata().with_context(named)?),
             "{}: {LOCK}: expected a file of its own, with no other name; remove it",
             named()
         );
@@ -169,11 +167,17 @@ impl Runs {
         &self.folder
     }
 
-    /// The folders of all runs, by their numbers.
+    /// The folders of all runs, by their numbers. What a link leads to is not this program's.
     ///
     /// # Errors
     /// The operating system's.
     pub fn all(&self) -> io::Result<Vec<RunFolder>> {
+        let is_link = |folder: &RunFolder| folder.path.symlink_metadata().is_ok_and(|found| found.is_symlink());
+        Ok(self.named()?.into_iter().filter(|folder| !is_link(folder)).collect())
+    }
+
+    /// All that has the name of a run.
+    fn named(&self) -> io::Result<Vec<RunFolder>> {
         let mut all = Vec::new();
         for entry in fs::read_dir(&self.folder)? {
             let path = entry?.path();
@@ -206,7 +210,7 @@ impl Runs {
     /// # Errors
     /// The operating system's.
     pub fn next(&self) -> anyhow::Result<RunFolder> {
-        let all = self.all().with_context(|| format!("folder {}", self.folder.display()))?;
+        let all = self.named().with_context(|| format!("folder {}", self.folder.display()))?;
         let last = all.last().map_or(0, |last| last.number).max(self.last());
         let number = Some(last + 1).filter(|number| *number <= LAST).with_context(|| {
             format!("folder {}: {} has the last number: move it away", self.folder.display(), name_of(last))

@@ -434,7 +434,7 @@ fn note(live: &Live) -> String {
     if live.is_slower {
         text += ", by AF_PACKET";
     }
-    if let Some(answer) = live.silent {
+    if let Some(answer) = &live.silent {
         text += &format!(", no data: {}", answer.in_words());
     }
     text

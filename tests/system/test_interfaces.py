@@ -186,6 +186,25 @@ def test_the_silence_of_a_board_that_can_prove_its_end_is_none(bench, event):
     assert (status, result["verdict"], result["febs"][0]["wrong_words"]) == (3, "end_not_confirmed", 0), result
 
 
+# Of a virtual interface, what comes to its former address reaches the socket.
+@pytest.mark.parametrize("obstacle", [obstacle for obstacle in OBSTACLES if obstacle != "address"])
+def test_silence_of_an_interface_that_cannot_receive_is_no_end(bench, obstacle):
+    """The board cannot prove its end, and the user takes silence for it: only that of a board that could answer."""
+    words = ["feb", "--iface", "feb0", "--feb", FEBS[0], "--protocol", "fade1", "--firmware", "published-v1", "--rate", 1]
+    bench.start(bench.board_ns, FADELINK, *words)
+    receiving = Receiving(bench, "--end", "silence")
+    happens, said, undone = OBSTACLES[obstacle]
+    before = address_of(bench)
+    happens(bench)
+    receiving.says(said)
+    receiving.process.signal(signal.SIGINT)
+    receiving.says("it cannot be asked why")
+    assert receiving.process.popen.poll() is None, receiving.said.read_text()
+    link(bench, "set", "eth0", *[before if word is None else word for word in undone])
+    status, result = receiving.report()
+    assert (status, result["complete"], result["febs"][0]["verdict"]) == (0, True, "complete"), result
+
+
 def test_an_interface_that_was_moved_away_and_back_is_gone(bench):
     """The program stands still meanwhile: all that it sees is an interface as before, and its socket is on none."""
     bench.start(

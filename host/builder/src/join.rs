@@ -161,15 +161,15 @@ impl Joiner {
         self.epochs.iter().find_map(Epoch::oldest).or(pending.min())
     }
 
-    /// True if a message has to wait until older ones have left.
+    /// True if a message has to wait until older ones have left. One that says what its source has of the oldest window never waits:
+    /// that window waits for it.
     pub fn is_full_for(&self, message: &Inspected, now: Instant) -> bool {
         let id = message.header.source_id;
         let Some((key, source)) = message.key.zip(self.sources.get(&id)) else { return false };
         let (place, fit) = self.fit(message, key, source, now);
         let Some(epoch) = place.map(|place| &self.epochs[place]) else { return false };
         let has_no_room = || self.epochs.iter().map(Epoch::bytes).sum::<u64>() >= self.policy.max_bytes;
-        let waits = epoch.is_full_for(key, self.policy.max_open) || (epoch.is_ahead(id) && has_no_room());
-        fit == Fit::Follows && waits
+        fit == Fit::Follows && epoch.is_ahead(id) && (epoch.is_full_for(key, self.policy.max_open) || has_no_room())
     }
 
     /// True if a window has room in the epoch of its source, of `span` windows.

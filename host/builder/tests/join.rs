@@ -60,6 +60,28 @@ fn open_windows_have_a_size() {
     assert_eq!(bench.windows(), [(2, vec![1, 2])]);
 }
 
+/// What a source says next is all that it ever says of the windows before, however many these are: none waits for its silence.
+#[test]
+fn who_is_awaited_does_not_wait() {
+    let mut bench = Bench::new(Policy { max_open: 10, ..two() });
+    let inspector = bench.joiner.inspector();
+    let waits = |bench: &Bench, source, record| {
+        bench.joiner.is_full_for(&inspector.clone().inspect(message(source, record, &[])).unwrap(), bench.now)
+    };
+    bench.push(2, 0);
+    for record in 0..10 {
+        assert!(!waits(&bench, 1, record));
+        bench.push(1, record);
+    }
+    bench.windows();
+    bench.push(1, 10);
+    assert!(waits(&bench, 1, 11));
+    assert!(!waits(&bench, 2, 11), "all before were empty, or lost");
+    bench.push(2, 11);
+    assert_eq!(bench.windows().len(), 10);
+    assert!(!waits(&bench, 1, 11));
+}
+
 #[test]
 fn a_silent_source_is_missing_until_it_returns() {
     let mut bench = Bench::new(two());

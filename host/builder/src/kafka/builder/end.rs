@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use fadelink_sinks::kafka::{Error as Failure, STEP};
+use fadelink_sinks::kafka::{Error as Failure, STEP, TRANSACTION};
 use rdkafka::consumer::Consumer;
 use rdkafka::topic_partition_list::{Offset, TopicPartitionList, TopicPartitionListElem};
 
@@ -12,8 +12,8 @@ use super::super::place::Place;
 use super::super::report::End;
 use super::Builder;
 
-/// Longest wait of a builder that was given nothing for the last reports of the others.
-const OTHERS: Duration = Duration::from_secs(5);
+/// Longest wait of a builder that was given nothing for the last reports of the others: so long they read, and may write.
+const OTHERS: Duration = STEP.saturating_add(TRANSACTION);
 /// How often they are looked for.
 const LOOK: Duration = Duration::from_millis(100);
 

@@ -39,12 +39,13 @@ def test_a_run_goes_on_when_its_interface_is_up_again(bench, protocol):
     assert not boards[0]["running"]
 
 
-# What keeps frames from coming, and stays. FADE-10G ends by a frame alone. Frames that are larger than its MTU come to a virtual
+ADDRESS = "ip link set eth0 down; ip link set eth0 address {}; ip link set eth0 up"
+# What keeps frames from coming, and how it is undone. FADE-10G ends by a frame alone. Frames that are larger than its MTU come to a virtual
 # interface nevertheless.
 STAYS = {
-    "down": "ip link set eth0 down",
-    "address": "ip link set eth0 down; ip link set eth0 address 02:00:00:00:00:99; ip link set eth0 up",
-    "port": "brctl addbr br0; brctl addif br0 eth0; ip link set br0 up",
+    "down": ("ip link set eth0 down", "ip link set eth0 up"),
+    "address": (f"A=$(cat /sys/class/net/eth0/address); {ADDRESS.format('02:00:00:00:00:99')}", ADDRESS.format("$A")),
+    "port": ("brctl addbr br0; brctl addif br0 eth0; ip link set br0 up", "ip link set br0 down; brctl delif br0 eth0; brctl delbr br0"),
 }
 
 
@@ -52,11 +53,13 @@ STAYS = {
 def test_silence_of_an_interface_that_cannot_receive_is_no_end(bench, protocol, stays):
     """Also for one who accepts silence; the run can be ended, and is not complete."""
     bench.sim("--packet-socket", "--protocol", protocol, iface="fade0")
+    happens, undone = STAYS[stays]
     out = bench.guest.run(f"""{LOAD}
 {RECEIVE} --end silence >/tmp/report 2>/tmp/error & R=$!
-{UNTIL_DATA}; {STAYS[stays]}; {UNTIL_IT_HEARS}; kill -INT $R; sleep 3
+{UNTIL_DATA}; {happens}; {UNTIL_IT_HEARS}; kill -INT $R; sleep 3
 grep interface_ /sys/kernel/debug/fadelink/l3_fpga0
 kill -0 $R && echo waits; kill -INT $R; wait $R; echo status $?; cat /tmp/report /tmp/error
+{undone}
 """)
     assert "waits" in out and re.search(r"status [13]\b", out), out
     assert '"complete":true' not in out.replace(" ", ""), out

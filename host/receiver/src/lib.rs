@@ -47,6 +47,7 @@ pub mod shared;
 mod sockopt;
 mod source;
 pub mod tcp;
+mod time_wait;
 pub mod told;
 pub mod udp;
 mod user_space;

@@ -21,6 +21,7 @@ use rustix::net::sockopt::{set_socket_oobinline, set_socket_recv_buffer_size};
 use rustix::process::{getrlimit, Resource};
 
 use crate::sockopt;
+use crate::time_wait::Ends;
 use crate::wake::poll;
 
 /// How often the listener looks whether it is to end.
@@ -40,15 +41,17 @@ const LAST_ACK: u8 = 9;
 const CLOSE: u8 = 7;
 
 /// Whether FIN of the other end has come before ours: it was seen, or has come between the look and ours, so that TCP is in this
-/// `state` behind it. Where both were confirmed by then, nothing proves that ours was the first.
-fn came_first(was_seen: bool, state: u8) -> bool {
-    was_seen || matches!(state, LAST_ACK | CLOSE)
+/// `state` behind it. Where both were confirmed by then, who has closed first `waits` for what is late (RFC 9293, 3.6.1).
+fn came_first(was_seen: bool, state: u8, waits: impl FnOnce() -> bool) -> bool {
+    was_seen || state == LAST_ACK || (state == CLOSE && !waits())
 }
 
 /// A connection, and whether its end was asked for.
 #[derive(Debug)]
 pub struct Connection {
     socket: TcpStream,
+    /// `None`: it was closed before it was served.
+    ends: Option<Ends>,
     /// `None`: not yet; false: when that was done, the other end had closed already.
     asked: Mutex<Option<bool>>,
     /// When it was asked, to make room for others.
@@ -65,7 +68,7 @@ struct Info {
 
 impl Connection {
     fn new(socket: TcpStream) -> Connection {
-        Connection { socket, asked: Mutex::new(None), leaves: OnceLock::new() }
+        Connection { ends: Ends::of(&socket).ok(), socket, asked: Mutex::new(None), leaves: OnceLock::new() }
     }
 
     fn asked(&self) -> MutexGuard<'_, Option<bool>> {
@@ -84,7 +87,7 @@ impl Connection {
         let was_closed = self.is_closed();
         *asked = Some(!was_closed);
         self.socket.shutdown(Shutdown::Write)?;
-        *asked = Some(!came_first(was_closed, self.info()?.state));
+        *asked = Some(!came_first(was_closed, self.info()?.state, || self.ends.as_ref().is_some_and(Ends::wait)));
         Ok(())
     }
 
@@ -402,12 +405,11 @@ mod tests {
     #[test]
     fn an_end_between_the_look_and_the_question_came_first() {
         const FIN_WAIT1: u8 = 4;
-        assert!(
-            came_first(false, LAST_ACK)
-                && came_first(false, CLOSE)
-                && came_first(true, LAST_ACK)
-                && !came_first(false, FIN_WAIT1)
-        );
+        for waits in [true, false] {
+            let came_first = |was_seen, state| came_first(was_seen, state, || waits);
+            assert!(came_first(false, LAST_ACK) && came_first(true, LAST_ACK) && !came_first(false, FIN_WAIT1));
+            assert!(came_first(true, CLOSE) && came_first(false, CLOSE) != waits);
+        }
     }
 
     /// The data of boards that have connected before the end was asked for is theirs, however slow the server is.

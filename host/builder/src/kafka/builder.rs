@@ -197,6 +197,10 @@ impl Builder {
             let polled = self.consumer.poll(TICK).map(|message| message.map(|m| m.detach()));
             self.rebalance(stop, watcher)?;
             if self.astray {
+                if let Some(trouble) = self.trouble().filter(|_| looked.elapsed() >= COMMIT_EVERY) {
+                    watcher.tick(&self.report(), Some(&trouble));
+                    looked = Instant::now();
+                }
                 let waits = |failing: &Failing| Instant::now() < failing.next && !stop.load(Ordering::Relaxed);
                 if !self.failing.as_ref().is_some_and(waits) {
                     self.rewind(stop, watcher)?;
@@ -240,6 +244,11 @@ impl Builder {
     /// The brokers are away.
     fn trouble(&self) -> Option<Error> {
         self.reach.trouble().map(Error::from)
+    }
+
+    /// Tells of a step that has failed; where the brokers are away, that.
+    fn tell(&self, watcher: &mut impl Watcher, error: impl Into<Error>) {
+        watcher.tick(&self.report(), Some(&self.trouble().unwrap_or(error.into())));
     }
 
     /// Lets the clocks of partitions go on.

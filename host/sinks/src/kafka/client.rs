@@ -149,6 +149,12 @@ impl Error {
         }
     }
 
+    /// True if there are fewer brokers than a topic is to have copies.
+    pub(super) fn finds_too_few_brokers(&self) -> bool {
+        let Error::Kafka { error, .. } = self else { return false };
+        error.rdkafka_error_code() == Some(RDKafkaErrorCode::InvalidReplicationFactor)
+    }
+
     /// True if a topic, or a partition of it, is not there.
     pub fn is_absent(&self) -> bool {
         let Error::Kafka { error, .. } = self else { return false };

@@ -126,7 +126,7 @@ impl Builder {
         loop {
             match action() {
                 Err(error) if error.is_passing() && !stop.load(Ordering::Relaxed) => {
-                    watcher.tick(&self.report(), Some(&error.into()));
+                    self.tell(watcher, error);
                     std::thread::sleep(TICK);
                 }
                 result => return Ok(result?),

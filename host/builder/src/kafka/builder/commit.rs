@@ -101,7 +101,7 @@ impl Builder {
         let why = self.output.why(error.clone());
         tracing::warn!("Kafka: a transaction was aborted: {why}");
         self.note_failure(&why);
-        watcher.tick(&self.report(), Some(&Failure::Kafka { what: "committing", error: why.clone() }.into()));
+        self.tell(watcher, Failure::Kafka { what: "committing", error: why.clone() });
         let mut events = 0;
         if is_fatal || !self.output.abort(begin + TRANSACTION) {
             // The broker gave it up, for it took too long. Else it is another builder of this name that did.
@@ -112,7 +112,7 @@ impl Builder {
                 match self.output.reconnect() {
                     Err(error) if !stop.load(Ordering::Relaxed) => {
                         tracing::warn!("{error}; tried again");
-                        watcher.tick(&self.report(), Some(&error.into()));
+                        self.tell(watcher, error);
                     }
                     result => break result?,
                 }

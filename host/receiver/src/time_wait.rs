@@ -1,0 +1,74 @@
+//! Whether a connection that both ends have closed was closed by this end first: that one waits for what is late, in the state TIME-WAIT
+//! (RFC 9293, 3.6.1), which Linux keeps apart from the socket and lists in `/proc/net/tcp` (proc(5)).
+
+use std::fs;
+use std::io;
+use std::net::{SocketAddr, TcpStream};
+
+/// The state in that list (include/net/tcp_states.h of Linux).
+const TIME_WAIT: &str = "06";
+
+/// The ends of a connection, as that list has them.
+#[derive(Debug)]
+pub(crate) struct Ends {
+    local: String,
+    remote: String,
+    list: &'static str,
+}
+
+/// An address as it is listed: each four bytes of it as a number of this computer, and the port.
+fn listed(address: SocketAddr) -> String {
+    let octets = match address {
+        SocketAddr::V4(address) => address.ip().octets().to_vec(),
+        SocketAddr::V6(address) => address.ip().octets().to_vec(),
+    };
+    let word = |octets: &[u8]| octets.try_into().map_or(0, u32::from_ne_bytes);
+    let words: String = octets.chunks(4).map(|octets| format!("{:08X}", word(octets))).collect();
+    format!("{words}:{:04X}", address.port())
+}
+
+impl Ends {
+    /// Of a connection that is not closed.
+    ///
+    /// # Errors
+    /// It is.
+    pub(crate) fn of(socket: &TcpStream) -> io::Result<Ends> {
+        let (local, remote) = (socket.local_addr()?, socket.peer_addr()?);
+        let list = if local.is_ipv4() { "/proc/thread-self/net/tcp" } else { "/proc/thread-self/net/tcp6" };
+        Ok(Ends { local: listed(local), remote: listed(remote), list })
+    }
+
+    /// True if it waits; false also where that cannot be found out.
+    pub(crate) fn wait(&self) -> bool {
+        let expected = [&*self.local, &*self.remote, TIME_WAIT];
+        let is_it = |line: &str| line.split_whitespace().skip(1).take(expected.len()).eq(expected);
+        fs::read_to_string(self.list).is_ok_and(|list| list.lines().any(is_it))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{Shutdown, TcpListener};
+
+    use super::*;
+
+    #[test]
+    fn who_has_closed_first_waits() {
+        for address in ["127.0.0.1:0", "[::1]:0"] {
+            for board_first in [true, false] {
+                let listener = TcpListener::bind(address).unwrap();
+                let board = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+                let (server, _) = listener.accept().unwrap();
+                let [first, second] = if board_first { [board, server] } else { [server, board] };
+                let [first_ends, second_ends] = [&first, &second].map(|socket| Ends::of(socket).unwrap());
+                assert!(!first_ends.wait());
+                first.shutdown(Shutdown::Write).unwrap();
+                second.shutdown(Shutdown::Write).unwrap();
+                while !first_ends.wait() {
+                    std::thread::yield_now();
+                }
+                assert!(!second_ends.wait(), "{address} {board_first}");
+            }
+        }
+    }
+}

@@ -246,7 +246,7 @@ impl Builder {
         self.reach.trouble().map(Error::from)
     }
 
-    /// Tells of a step that has failed; where the brokers are away, that.
+    /// Reports a step that has failed; where the brokers are away, that.
     fn tell(&self, watcher: &mut impl Watcher, error: impl Into<Error>) {
         watcher.tick(&self.report(), Some(&self.trouble().unwrap_or(error.into())));
     }

@@ -133,12 +133,12 @@ class Setup:
         return message.offset()
 
     def busy_builders(self):
-        """How many builders have partitions; none while the brokers do not tell."""
+        """How many builders have partitions; `None` while the brokers do not tell."""
         try:
             group = self.client.describe_consumer_groups([self.group])[self.group].result()
         except KafkaException as error:
             print("builders of the group:", error)
-            return 0
+            return None
         return sum(bool(member.assignment.topic_partitions) for member in group.members)
 
     def read(self, topic, wanted, quiet=2):

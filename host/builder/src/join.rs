@@ -172,10 +172,11 @@ impl Joiner {
         fit == Fit::Follows && epoch.is_ahead(id) && (epoch.is_full_for(key, self.policy.max_open) || has_no_room())
     }
 
-    /// True if a window has room in the epoch of its source, of `span` windows.
+    /// True if a window has room in the epoch of its source, of `span` windows, or needs none because the oldest one waits for it.
     pub fn has_room_for(&self, id: u32, key: u64, span: u64) -> bool {
         let epoch = self.sources.get(&id).and_then(|source| source.epoch);
-        self.epochs.iter().filter(|one| epoch.is_none_or(|id| one.id == id)).all(|one| !one.is_full_for(key, span))
+        let mut its = self.epochs.iter().filter(|one| epoch.is_none_or(|id| one.id == id));
+        its.all(|one| !one.is_ahead(id) || !one.is_full_for(key, span))
     }
 
     /// Something came of a source that has to wait: it is not silent.

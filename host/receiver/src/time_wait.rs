@@ -1,5 +1,6 @@
-//! Whether a connection that both ends have closed was closed by this end first: that one waits for what is late, in the state TIME-WAIT
-//! (RFC 9293, 3.6.1), which Linux keeps apart from the socket and lists in `/proc/net/tcp` (proc(5)).
+//! Whether a connection that both ends have closed was closed by the other end before this one: who has closed first waits for what is
+//! late, in the state TIME-WAIT (RFC 9293, 3.6.1), which Linux keeps apart from the socket and lists in `/proc/net/tcp` (proc(5)). Both
+//! wait if both have closed before they knew of the other.
 
 use std::fs;
 use std::io;
@@ -49,22 +50,26 @@ impl Ends {
 #[cfg(test)]
 mod tests {
     use std::net::{Shutdown, TcpListener};
+    use std::time::{Duration, Instant};
 
     use super::*;
 
     #[test]
     fn who_has_closed_first_waits() {
-        for address in ["127.0.0.1:0", "[::1]:0"] {
+        for address in ["127.0.0.1:0", "[::]:0"] {
             for board_first in [true, false] {
                 let listener = TcpListener::bind(address).unwrap();
-                let board = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+                let port = listener.local_addr().unwrap().port();
+                let board = TcpStream::connect(("127.0.0.1", port)).unwrap();
                 let (server, _) = listener.accept().unwrap();
                 let [first, second] = if board_first { [board, server] } else { [server, board] };
                 let [first_ends, second_ends] = [&first, &second].map(|socket| Ends::of(socket).unwrap());
                 assert!(!first_ends.wait());
                 first.shutdown(Shutdown::Write).unwrap();
                 second.shutdown(Shutdown::Write).unwrap();
+                let deadline = Instant::now() + Duration::from_secs(60);
                 while !first_ends.wait() {
+                    assert!(Instant::now() < deadline, "{address} {board_first}: {first_ends:?} is not listed");
                     std::thread::yield_now();
                 }
                 assert!(!second_ends.wait(), "{address} {board_first}");

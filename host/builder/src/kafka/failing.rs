@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use fadelink_sinks::kafka::{is_absent, is_permanent, PATIENCE};
+use fadelink_sinks::kafka::{code_of, is_absent, is_permanent, PATIENCE};
 use rdkafka::error::KafkaError;
 
 /// Shortest and longest pause between two tries of a transaction.
@@ -29,7 +29,7 @@ impl Failing {
     /// True if no other try helps. Brokers that come back may not know a topic for a moment.
     pub fn is_for_good(&self, why: &KafkaError) -> bool {
         let is_lasting = |code| is_absent(code) && self.since.elapsed() >= PATIENCE;
-        why.rdkafka_error_code().is_some_and(|code| is_permanent(code) || is_lasting(code))
+        code_of(why).is_some_and(|code| is_permanent(code) || is_lasting(code))
     }
 }
 

@@ -143,22 +143,16 @@ impl Error {
     /// True if the brokers may get over it by themselves.
     pub fn is_passing(&self) -> bool {
         match self {
-            Error::Kafka { error, .. } => error.rdkafka_error_code().is_some_and(is_passing),
+            Error::Kafka { error, .. } => code_of(error).is_some_and(is_passing),
             Error::Unreachable { .. } => true,
             _ => false,
         }
     }
 
-    /// True if there are fewer brokers than a topic is to have copies.
-    pub(super) fn finds_too_few_brokers(&self) -> bool {
-        let Error::Kafka { error, .. } = self else { return false };
-        error.rdkafka_error_code() == Some(RDKafkaErrorCode::InvalidReplicationFactor)
-    }
-
     /// True if a topic, or a partition of it, is not there.
     pub fn is_absent(&self) -> bool {
         let Error::Kafka { error, .. } = self else { return false };
-        error.rdkafka_error_code().is_some_and(is_absent)
+        code_of(error).is_some_and(is_absent)
     }
 }
 
@@ -168,6 +162,15 @@ impl Error {
 /// That of `result`.
 pub fn during<T>(what: &'static str, result: Result<T, KafkaError>) -> Result<T, Error> {
     result.map_err(|error| Error::Kafka { what, error })
+}
+
+/// The code of an error, of whatever request.
+pub fn code_of(error: &KafkaError) -> Option<RDKafkaErrorCode> {
+    match error {
+        // The library leaves out that of an administrator's request.
+        KafkaError::AdminOp(code) => Some(*code),
+        error => error.rdkafka_error_code(),
+    }
 }
 
 /// Errors that brokers and their clients get over by themselves.
@@ -183,6 +186,7 @@ pub fn is_passing(code: RDKafkaErrorCode) -> bool {
             | Code::Resolve
             | Code::OperationTimedOut
             | Code::RequestTimedOut
+            | Code::NotController
             | Code::NotCoordinator
             | Code::CoordinatorNotAvailable
             | Code::CoordinatorLoadInProgress
@@ -274,6 +278,31 @@ pub fn until<T>(go_on: impl Fn() -> bool, action: impl Fn() -> Result<T, KafkaEr
         match action() {
             Err(KafkaError::Transaction(error)) if error.is_retriable() && go_on() => {}
             result => return result,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whatever was asked for: a topic, its settings, its place, a transaction's message.
+    #[test]
+    fn errors_that_pass_pass_for_each_request() {
+        use RDKafkaErrorCode as Code;
+        let requests =
+            [KafkaError::AdminOp, KafkaError::MetadataFetch, KafkaError::OffsetFetch, KafkaError::MessageProduction];
+        for (code, passes, absent) in [
+            (Code::InvalidReplicationFactor, true, false),
+            (Code::OperationTimedOut, true, false),
+            (Code::NotController, true, false),
+            (Code::UnknownTopicOrPartition, false, true),
+            (Code::TopicAuthorizationFailed, false, false),
+        ] {
+            for request in requests {
+                let error = Error::Kafka { what: "asking", error: request(code) };
+                assert_eq!((error.is_passing(), error.is_absent()), (passes, absent), "{error:?}");
+            }
         }
     }
 }

@@ -7,7 +7,7 @@ use rdkafka::client::ClientContext;
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::producer::{BaseProducer, DeliveryResult, Producer, ProducerContext};
 
-use super::client::{config, during, Error, CONNECT};
+use super::client::{code_of, config, during, Error, CONNECT};
 
 /// Longest wait for one answer.
 const LOOK: Duration = Duration::from_millis(300);
@@ -28,7 +28,7 @@ impl Heard {
 impl ClientContext for Heard {
     fn error(&self, error: KafkaError, reason: &str) {
         let refusals = [RDKafkaErrorCode::Authentication, RDKafkaErrorCode::SSL];
-        let is_refusal = error.rdkafka_error_code().is_some_and(|code| refusals.contains(&code));
+        let is_refusal = code_of(&error).is_some_and(|code| refusals.contains(&code));
         let mut heard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         // That all brokers are away, which is told next, says less.
         if is_refusal || heard.as_ref().is_none_or(|(was_refusal, _)| !was_refusal) {

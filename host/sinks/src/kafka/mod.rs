@@ -17,8 +17,8 @@ mod writer;
 mod written;
 
 pub use client::{
-    config, during, is_absent, is_passing, is_permanent, patiently, until, Error, MESSAGE_BYTES, PATIENCE, STEP,
-    TRANSACTION,
+    code_of, config, during, is_absent, is_passing, is_permanent, patiently, until, Error, MESSAGE_BYTES, PATIENCE,
+    STEP, TRANSACTION,
 };
 pub use reach::Reach;
 pub use settings::Settings;

@@ -9,7 +9,7 @@ use rdkafka::message::{Header, OwnedHeaders};
 use rdkafka::producer::{BaseRecord, Producer};
 use serde_json::json;
 
-use super::client::{during, is_absent, is_permanent, Error, PATIENCE, POLL, STEP, TRANSACTION};
+use super::client::{code_of, during, is_absent, is_permanent, Error, PATIENCE, POLL, STEP, TRANSACTION};
 use super::reach::Reach;
 use super::words::{Place, Words, MESSAGE};
 use super::writer::{commit, transactional, Writer};
@@ -267,7 +267,7 @@ impl KafkaSink {
         };
         // Brokers that come back may not know the topic for a moment.
         let is_for_good = |code| is_permanent(code) && !is_absent(code);
-        let is_refusal = |error: &KafkaError| error.rdkafka_error_code().is_some_and(is_for_good);
+        let is_refusal = |error: &KafkaError| code_of(error).is_some_and(is_for_good);
         self.written.take_refusal().into_iter().chain(of_transaction).find(is_refusal)
     }
 

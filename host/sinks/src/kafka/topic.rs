@@ -37,10 +37,7 @@ pub fn topic(brokers: &str, name: &str, partitions: usize, settings: (&str, &str
             _ => Ok(()),
         }
     };
-    let begun = Instant::now();
-    // Brokers that have just been started may not know of each other.
-    let may_pass = |error: &Error| error.is_passing() || (error.finds_too_few_brokers() && begun.elapsed() < PATIENCE);
-    insist(CREATION, may_pass, || during("creating a topic", create()))?;
+    insist(CREATION, Error::is_passing, || during("creating a topic", create()))?;
     let deadline = Instant::now() + PATIENCE;
     loop {
         let metadata = patiently("asking for a topic", || admin.inner().fetch_metadata(Some(name), PATIENCE))?;

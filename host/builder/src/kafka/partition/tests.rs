@@ -295,6 +295,32 @@ fn a_source_that_is_far_ahead_in_a_partition_waits() {
     }
 }
 
+/// The first source was ahead, and its next message was left; then the second one is, and waits for that message. No time passes.
+#[test]
+fn what_was_left_is_read_again_when_windows_wait_for_it() {
+    let mut topic = Topic::default();
+    topic.add(&[], Of::FeedBegins(FEED));
+    for (source, records) in [(1, vec![0..10, 40..41]), (2, vec![0..10, 20..60])] {
+        records.into_iter().flatten().for_each(|record| topic.send(source, source.into(), record, 0));
+    }
+    let policy = Policy { sources: vec![1, 2], max_open: 10, ..Policy::default() };
+    let mut builder = Builder::by(policy, None, 0, false);
+    let mut at = 0;
+    for _ in 0..1000 {
+        if let Some(from) = builder.partition.goes_back() {
+            builder.partition.went_back(from);
+            at = from as usize;
+        }
+        builder.give(&topic.messages[at..topic.messages.len().min(at + 1)]);
+        at = (at + 1).min(topic.messages.len());
+    }
+    let both = |record| (record, vec![1, 2]);
+    let expected: Vec<_> =
+        (0..10).map(both).chain((20..40).map(|record| (record, vec![2]))).chain([both(40)]).collect();
+    assert_eq!(builder.given, expected);
+    assert_eq!(builder.partition.totals().wrong(), 0);
+}
+
 /// A group that may begin later leaves windows out only where messages were deleted before it has begun: those behind them that not all
 /// sources can have. However often its builders begin before the first event, and whatever the later ones are told.
 #[test]

@@ -1,52 +1,21 @@
 //! Common parts of `fadelink build` and `fadelink feed`: crates that send over TCP.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use clap::ValueEnum;
 #[cfg(feature = "kafka")]
 use fadelink_builder::counts::Joined;
-use fadelink_builder::key::Key;
 use fadelink_builder::reader::Counts;
 pub use fadelink_builder::tcp::PATIENCE;
 use fadelink_builder::tcp::{Came, MessageHandler, Server, UNSERVED};
-use fadelink_wire::fadc::{TICK_NS, WINDOW_TICKS_MAX, WINDOW_TICKS_MIN};
 use serde::Serialize;
 
+use crate::board::any_address;
 use crate::deadline::{Deadline, Limits};
 use crate::interrupts::Interrupts;
 use crate::verdict::{Accept, End, Evidence};
-
-/// What identifies the window of a message.
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum JoinBy {
-    /// The record counter
-    Counter,
-    /// The timestamp and the length of the window
-    Time,
-}
-
-impl JoinBy {
-    /// With windows of this length.
-    pub fn key(self, window_ns: u32) -> Key {
-        match self {
-            JoinBy::Counter => Key::Counter,
-            JoinBy::Time => Key::Time(window_ns),
-        }
-    }
-}
-
-/// Length of a window in ns, of the command line.
-///
-/// # Errors
-/// What was expected.
-pub fn window(text: &str) -> Result<u32, String> {
-    let (least, most) = (WINDOW_TICKS_MIN * TICK_NS, WINDOW_TICKS_MAX * TICK_NS);
-    let ns = text.parse().ok().filter(|ns: &u32| (least..=most).contains(ns) && ns.is_multiple_of(TICK_NS));
-    ns.ok_or_else(|| format!("expected {least} to {most}, a multiple of {TICK_NS}"))
-}
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -54,7 +23,7 @@ pub struct Args {
     #[arg(long, value_name = "PORT")]
     pub tcp: Option<u16>,
     /// With --tcp: address to listen on
-    #[arg(long, value_name = "IP", default_value_t = IpAddr::V4(Ipv4Addr::UNSPECIFIED))]
+    #[arg(long, value_name = "IP", default_value_t = any_address())]
     pub listen: IpAddr,
     /// With --tcp: addresses of the crates; connections of others are closed and counted [default: any]
     #[arg(long, value_name = "IP,...", value_delimiter = ',')]
@@ -73,7 +42,7 @@ pub struct Args {
     pub quiet: bool,
     /// What counts as the end; `told`: also that a crate closes its connection and was not asked to; `silence`, with build --kafka: also
     /// that nothing more came until the builder was stopped
-    #[arg(long, value_enum, default_value_t = Accept::Confirmed)]
+    #[arg(long, value_enum, default_value_t)]
     pub end: Accept,
     /// Serve metrics for Prometheus at http://ADDRESS/metrics, and the health of the program at http://ADDRESS/health
     #[arg(long, value_name = "IP:PORT")]

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 use fadelink_builder::kafka::{Failure, Feeder};
 use serde::Serialize;
 
-use crate::fadc_crates::{Connections, JoinBy};
+use crate::board::{check_window, of_option, JoinBy};
+use crate::fadc_crates::Connections;
 use crate::interrupts::Interrupts;
 use crate::metrics::Meter;
 use crate::progress::{Goal, Progress, Unit};
@@ -24,10 +25,10 @@ pub struct Args {
     #[command(flatten)]
     pub kafka_client: crate::kafka_client::Args,
     /// What identifies the window of a message; use the value of the builders
-    #[arg(long, value_enum, default_value_t = JoinBy::Counter)]
+    #[arg(long, value_enum, default_value_t)]
     join: JoinBy,
     /// With --join time: length of a window in ns
-    #[arg(long, value_name = "NS", value_parser = fadc_crates::window)]
+    #[arg(long, value_name = "NS")]
     window_ns: Option<u32>,
 }
 
@@ -42,6 +43,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     if args.join == JoinBy::Time && args.window_ns.is_none() {
         return Err(exit::Usage("feed: --join time: expected --window-ns NS beside it".into()).into());
     }
+    args.window_ns.map_or(Ok(()), check_window).map_err(|wrong| of_option(&wrong))?;
     let key = args.join.key(args.window_ns.unwrap_or_default());
     let interrupts = Interrupts::watch(args.crates.json)?;
     http::serve_metrics(args.crates.metrics, "feed")?;

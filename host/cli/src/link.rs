@@ -5,11 +5,17 @@ use fadelink_receiver::backend::packet::Packet;
 #[cfg(feature = "xdp")]
 use fadelink_receiver::backend::xdp::Xdp;
 use fadelink_receiver::Receiver;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 /// How frames are received.
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Deserialize, Serialize, JsonSchema,
+)]
+#[serde(rename_all = "lowercase")]
 pub enum BackendName {
     /// AF_PACKET socket with a memory-mapped ring
+    #[default]
     Packet,
     /// AF_XDP: frames of the boards bypass the kernel's network stack
     Xdp,
@@ -31,7 +37,7 @@ pub struct Link {
 #[derive(clap::Args, Clone, Copy)]
 pub struct BackendArgs {
     /// How frames are received
-    #[arg(long, value_enum, default_value_t = BackendName::Packet)]
+    #[arg(long, value_enum, default_value_t)]
     pub backend: BackendName,
     /// With --backend xdp: poll for frames instead of waiting for interrupts
     #[arg(long)]

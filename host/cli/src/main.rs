@@ -5,6 +5,7 @@
 mod print;
 
 mod access;
+mod board;
 mod build;
 mod checksum;
 mod command;
@@ -36,6 +37,7 @@ mod register;
 mod run;
 mod slow_control;
 mod status;
+mod text;
 mod time_in_names;
 mod top;
 mod verdict;

@@ -55,7 +55,7 @@ pub mod wake;
 pub mod window;
 
 pub use against::Against;
-pub use engine::{CommandError, Confirm, FebConfig, Resumed};
+pub use engine::{CommandError, Confirm, FebConfig, Resumed, WrongField};
 pub use holder::Holder;
 pub use inquiry::{Inquiry, Question};
 pub use kind::Kind;

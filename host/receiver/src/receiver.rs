@@ -84,7 +84,7 @@ impl Receiver {
     /// # Errors
     /// A bad setting, a FEB that is open already, the operating system, or a failed interface.
     pub fn open(&self, mac: MacAddr, config: FebConfig) -> Result<FebHandle, Error> {
-        config.check().map_err(Error::Config)?;
+        config.check().map_err(|wrong| Error::Config(wrong.to_string()))?;
         Ok(FebHandle::new(mac, self.0.open(mac, config)?))
     }
 
@@ -95,7 +95,7 @@ impl Receiver {
     /// # Errors
     /// As there.
     pub fn open_alone(&self, mac: MacAddr, config: FebConfig) -> Result<FebHandle, Error> {
-        config.check().map_err(Error::Config)?;
+        config.check().map_err(|wrong| Error::Config(wrong.to_string()))?;
         Ok(FebHandle::new(mac, self.0.open_alone(mac, config)?))
     }
 

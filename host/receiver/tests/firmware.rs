@@ -206,7 +206,7 @@ fn words_and_firmware_can_be_told() {
     for (firmware, protocol) in [(Firmware::Published10g, Protocol::Fade1), (Firmware::PublishedV1, Protocol::Fade10g)]
     {
         let config = FebConfig { firmware: Some(firmware), protocol: Some(protocol), ..SMALL };
-        assert!(config.check().unwrap_err().contains("speaks"), "{config:?}");
+        assert_eq!(config.check().unwrap_err().field, "protocol", "{config:?}");
     }
 }
 

@@ -1,16 +1,15 @@
 //! `fadelink build`: joins the messages of FADC crates by time window.
 
-use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use clap::ValueEnum;
+use fadelink_builder::sink;
 #[cfg(feature = "kafka")]
 use fadelink_builder::{kafka, Event};
-use fadelink_builder::{sink, Policy, AHEAD_MAX, OPEN_BYTES};
 
+use crate::board::{self, of_option};
 use crate::exit::{self, Usage};
-use crate::fadc_crates::{self, JoinBy};
+use crate::fadc_crates;
 use crate::interrupts::Interrupts;
 #[cfg(feature = "kafka")]
 use crate::metrics;
@@ -30,27 +29,6 @@ use group::Report;
 pub use group::{Crates, Settings, Views};
 #[cfg(feature = "kafka")]
 use group::{From, Viewers};
-
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Keep {
-    /// Emit it
-    Emit,
-    /// Only count it
-    Drop,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum DuplicatePolicy {
-    /// The first
-    First,
-    /// The last
-    Last,
-}
-
-/// A number of sources.
-fn count(text: &str) -> Result<usize, String> {
-    text.parse().ok().filter(|count| *count > 0).ok_or_else(|| "expected 1 or more".into())
-}
 
 /// Apache Kafka.
 #[derive(clap::Args)]
@@ -73,7 +51,7 @@ fn partitions(text: &str) -> Result<usize, String> {
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]
-    crates: fadc_crates::Args,
+    from: fadc_crates::Args,
     #[command(flatten)]
     kafka: Kafka,
     #[cfg(feature = "kafka")]
@@ -96,36 +74,8 @@ pub struct Args {
     /// there twice
     #[arg(long)]
     append: bool,
-    /// Length of a window in ns
-    #[arg(long, value_name = "NS", value_parser = fadc_crates::window)]
-    window_ns: u32,
-    /// Sources of each window, as in 0xC0DA0001,0xC0DA0101
-    #[arg(long, value_name = "ID,...", value_delimiter = ',', value_parser = crate::number::u32)]
-    sources: Vec<u32>,
-    /// Number of sources of each window, instead of --sources
-    #[arg(long, value_name = "N", conflicts_with = "sources", value_parser = count)]
-    expect: Option<usize>,
-    /// What identifies the window of a message
-    #[arg(long, value_enum, default_value_t = JoinBy::Counter)]
-    join: JoinBy,
-    /// What to do with windows in which a source is missing
-    #[arg(long, value_enum, default_value_t = Keep::Emit)]
-    missing: Keep,
-    /// What to do with messages of windows that were emitted before
-    #[arg(long, value_enum, default_value_t = Keep::Drop)]
-    late: Keep,
-    /// Which of two messages with the same window and source is kept
-    #[arg(long, value_enum, default_value_t = DuplicatePolicy::First)]
-    duplicate: DuplicatePolicy,
-    /// Do not wait for a source that was silent for this time
-    #[arg(long, value_name = "SECONDS", default_value = "2", value_parser = crate::number::seconds)]
-    silence: Duration,
-    /// Maximum number of open windows; sources that are further ahead must wait
-    #[arg(long, value_name = "N", default_value_t = 4096, value_parser = clap::value_parser!(u64).range(1..))]
-    max_open: u64,
-    /// Maximum number of windows that a source may pass over at once; a message further ahead is set aside
-    #[arg(long, value_name = "N", default_value_t = AHEAD_MAX)]
-    max_ahead: u64,
+    #[command(flatten)]
+    join: board::Crates,
     /// End after this number of events
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     events: Option<u64>,
@@ -134,51 +84,17 @@ pub struct Args {
     /// the time of the start in UTC, as 20261128T143000Z
     #[arg(long = "sink", value_name = "KIND:PLACE", value_parser = time_in_names::sink::<sink::Spec>)]
     sinks: Vec<sink::Spec>,
-    /// Source identifier of the events
-    #[arg(long, value_name = "ID", default_value = "0xFADE0001", value_parser = crate::number::u32)]
-    builder_id: u32,
-    /// Serve a page with live plots at this address, as in 127.0.0.1:8080
-    #[arg(long, value_name = "ADDRESS")]
-    web: Option<SocketAddr>,
-}
-
-impl Args {
-    fn views(&self) -> Views {
-        Views { window_ns: self.window_ns, builder_id: self.builder_id, sinks: self.sinks.clone(), web: self.web }
-    }
-
-    fn policy(&self) -> Policy {
-        Policy {
-            key: self.join.key(self.window_ns),
-            window_ns: self.window_ns,
-            sources: self.sources.clone(),
-            count: self.expect.unwrap_or(0),
-            emit_incomplete: self.missing == Keep::Emit,
-            emit_late: self.late == Keep::Emit,
-            keep_last: self.duplicate == DuplicatePolicy::Last,
-            silence: self.silence,
-            max_open: self.max_open,
-            max_bytes: OPEN_BYTES,
-            max_ahead: self.max_ahead,
-        }
-    }
 }
 
 fn from_tcp(args: &Args, port: u16, interrupts: &Interrupts) -> anyhow::Result<Report> {
-    let settings = Settings {
-        name: "crates".into(),
-        crates: args.crates.settings(port),
-        policy: args.policy(),
-        views: args.views(),
-        events: args.events,
-        accept: args.crates.end,
-    };
+    let (crates, outputs) = (args.from.settings(port), (args.sinks.clone(), args.events));
+    let settings = args.join.group(crates, outputs, args.from.end).map_err(|wrong| of_option(&wrong))?;
     let crates = Crates::begin(settings, interrupts)?;
-    if !args.crates.quiet {
+    if !args.from.quiet {
         tracing::info!("waiting for crates on port {port}");
     }
-    let goal = Goal { duration: args.crates.duration, amount: args.events };
-    let mut progress = Progress::new(Unit::Events, goal, args.crates.quiet);
+    let goal = Goal { duration: args.from.duration, amount: args.events };
+    let mut progress = Progress::new(Unit::Events, goal, args.from.quiet);
     let (mut meter, mut looked) = (Meter::default(), None);
     while !crates.is_finished() {
         std::thread::sleep(Duration::from_millis(20));
@@ -234,19 +150,19 @@ impl kafka::Watcher for Watcher<'_> {
 
 #[cfg(feature = "kafka")]
 fn from_kafka(args: &Args, brokers: &str, interrupts: &Interrupts) -> anyhow::Result<Report> {
-    let viewers = Viewers::open(&args.views(), interrupts)?;
+    let viewers = Viewers::open(&args.join.views(Vec::new()), interrupts)?;
     let plan = kafka::Plan {
         brokers: brokers.to_owned(),
         messages: args.kafka.messages.clone(),
         events: args.events_topic.clone(),
         group: args.group.clone(),
         name: args.name.clone(),
-        builder_id: args.builder_id,
-        policy: args.policy(),
+        builder_id: args.join.builder_id,
+        policy: args.join.policy().map_err(|wrong| of_option(&wrong))?,
         may_begin_later: args.from_oldest,
         may_append: args.append,
     };
-    if let Some(duration) = args.crates.duration {
+    if let Some(duration) = args.from.duration {
         let interrupts = interrupts.clone();
         std::thread::spawn(move || {
             std::thread::sleep(duration);
@@ -254,16 +170,16 @@ fn from_kafka(args: &Args, brokers: &str, interrupts: &Interrupts) -> anyhow::Re
         });
     }
     let mut builder = kafka::Builder::connect(plan, args.kafka.partitions)?;
-    if !args.crates.quiet {
+    if !args.from.quiet {
         tracing::info!("joining {} of {brokers}", args.kafka.messages);
     }
-    let goal = Goal { duration: args.crates.duration, amount: args.events };
-    let progress = Progress::new(Unit::Events, goal, args.crates.quiet);
+    let goal = Goal { duration: args.from.duration, amount: args.events };
+    let progress = Progress::new(Unit::Events, goal, args.from.quiet);
     let mut watcher = Watcher { name: &args.name, viewers, progress, meter: Meter::default() };
     builder.run(interrupts.stopping(), args.events, &mut watcher);
     let Watcher { viewers, progress, .. } = watcher;
     progress.finish();
-    let report = Report::end(&args.name, viewers, From::Kafka(builder.report()), args.crates.end);
+    let report = Report::end(&args.name, viewers, From::Kafka(builder.report()), args.from.end);
     show(args, &report)?;
     // Else the next builder tells it again.
     let has_told = print::check().map_err(anyhow::Error::from);
@@ -276,7 +192,7 @@ fn from_kafka(args: &Args, brokers: &str, interrupts: &Interrupts) -> anyhow::Re
 /// Gives the report to the user.
 fn show(args: &Args, report: &Report) -> anyhow::Result<()> {
     report.tell();
-    if args.crates.json {
+    if args.from.json {
         out!("{}", serde_json::to_string(report)?);
     } else {
         report.print();
@@ -291,16 +207,16 @@ fn show(args: &Args, report: &Report) -> anyhow::Result<()> {
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let usage = |text: &str| Err(Usage(text.into()).into());
     fadelink_sinks::check_optional(&args.sinks).map_err(|what| Usage(format!("--sink: {what}")))?;
-    match (&args.crates.tcp, &args.kafka.kafka) {
+    match (&args.from.tcp, &args.kafka.kafka) {
         (Some(_), Some(_)) | (None, None) => return usage("build: expected either --tcp PORT or --kafka BROKERS"),
         (None, Some(_)) if !args.sinks.is_empty() => {
             return usage("--sink: not with --kafka, whose events go to --events-topic, each exactly once")
         }
         _ => {}
     }
-    let interrupts = Interrupts::watch(args.crates.json)?;
-    http::serve_metrics(args.crates.metrics, "build")?;
-    let report = match (args.crates.tcp, &args.kafka.kafka) {
+    let interrupts = Interrupts::watch(args.from.json)?;
+    http::serve_metrics(args.from.metrics, "build")?;
+    let report = match (args.from.tcp, &args.kafka.kafka) {
         (Some(port), _) => from_tcp(args, port, &interrupts)?,
         #[cfg(feature = "kafka")]
         (None, brokers) => from_kafka(args, brokers.as_deref().unwrap_or_default(), &interrupts)?,

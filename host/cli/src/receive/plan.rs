@@ -229,14 +229,6 @@ pub fn of_febs(args: &Args) -> Result<Vec<Plan>, Usage> {
 /// # Errors
 /// Arguments that do not fit together.
 pub fn of_streams(args: &Args) -> Result<Plan, Usage> {
-    if args.network.tcp.is_some() && !args.network.board.is_empty() {
-        return Err(Usage("--board: not with --tcp, where the boards open the connections".into()));
-    }
-    if args.is_durable() {
-        let text =
-            "--confirm durable: not with --tcp, whose data the kernel confirms, or --udp, where nothing is confirmed";
-        return Err(Usage(text.into()));
-    }
     if args.verify.len() > 1 {
         let count = args.verify.len();
         return Err(Usage(format!("--verify: expected one for all streams with --tcp and --udp, not {count}")));
@@ -244,9 +236,6 @@ pub fn of_streams(args: &Args) -> Result<Plan, Usage> {
     if args.out.len() > 1 {
         let count = args.out.len();
         return Err(Usage(format!("--out: expected one with {{stream}} in it with --tcp and --udp, not {count}")));
-    }
-    if !args.ring.is_power_of_two() || args.ring < RING_MIN {
-        return Err(Usage(format!("--ring {}: expected a power of two, {RING_MIN} or more", args.ring)));
     }
     let sinks = outs(args)?.into_iter().chain(args.sink.iter().cloned()).collect();
     let plan = Plan {

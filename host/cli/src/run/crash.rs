@@ -13,8 +13,9 @@ use fadelink_wire::{Firmware, Protocol};
 use serde_json::{json, Value};
 
 use super::files;
-use super::groups::{Kept, Settings};
+use super::groups::Kept;
 use super::manifest::Certain;
+use crate::board::GroupSettings;
 use crate::receive::{Before, Plan, Transmissions, ADVICE};
 
 /// The streams of a board that have files: what stands for `{stream}` in their paths.
@@ -104,9 +105,9 @@ pub fn close(plan: &Plan) -> anyhow::Result<Vec<Certain>> {
 ///
 /// # Errors
 /// The operating system's.
-pub fn of_events(settings: &[Settings]) -> std::io::Result<Value> {
+pub fn of_events(settings: &[GroupSettings]) -> std::io::Result<Value> {
     let mut sinks = Vec::new();
-    for sink in settings.iter().flat_map(Settings::event_sinks) {
+    for sink in settings.iter().flat_map(GroupSettings::event_sinks) {
         sinks.push(json!({ "sink": sink.text, "files": files::found(sink::found(sink), false)? }));
     }
     Ok(sinks.into())

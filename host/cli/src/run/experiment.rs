@@ -1,21 +1,18 @@
 //! The file of an experiment (docs/runs.md): boards, what is done with their data, when a run begins and ends. Errors name
 //! line, field, value and what was expected.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use fadelink_receiver::schedule::Cpus;
-use fadelink_receiver::FebConfig;
-use fadelink_wire::{Firmware, MacAddr, Protocol, WordOrder};
+use fadelink_receiver::WrongField;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
-use super::text::{Moment, Seconds, Size, Start, Text};
+use crate::board::{ConfirmAt, Crates, Fade, Tcp, Threads, Udp};
 use crate::exit::Usage;
-use crate::link::BackendName;
-use crate::pattern::Pattern;
+use crate::text::{Moment, Seconds, Size, Start, Text};
 use crate::verdict::Accept;
 
 /// What a run needs to know. Relative paths are relative to the folder of the file.
@@ -85,17 +82,6 @@ fn sinks() -> Vec<String> {
     vec!["file:{board}.dat".into()]
 }
 
-/// When packets are confirmed to a board.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum ConfirmAt {
-    /// They are in memory
-    #[default]
-    Memory,
-    /// They are safe on the disk
-    Durable,
-}
-
 /// What ends a run: the first of these.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -143,256 +129,6 @@ pub enum Full {
     Hold,
 }
 
-/// Scheduling of threads.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Threads {
-    /// CPUs, as 2,4-7; without it, all
-    pub cpus: Option<Text<Cpus>>,
-    /// Real-time priority (SCHED_FIFO); without it, threads have no real-time priority
-    #[schemars(range(min = 1, max = 99))]
-    pub priority: Option<u32>,
-    /// Scheduler slice in microseconds; without it, that of the kernel
-    #[schemars(range(min = 100, max = 100_000))]
-    pub slice: Option<u32>,
-}
-
-/// A board with FADE-10G or FADE v1.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Fade {
-    /// Its name
-    pub name: String,
-    /// Network interface
-    pub interface: String,
-    /// MAC address, as 02:fa:de:00:00:01
-    pub mac: Text<MacAddr>,
-    /// How frames are received
-    #[serde(default)]
-    pub backend: Backend,
-    /// With xdp: poll for frames
-    #[serde(default)]
-    pub busy_poll: bool,
-    /// fade10g or fade1; without it, found out at the start
-    pub protocol: Option<Text<Protocol>>,
-    /// fadelink, published-10g or published-v1; without it, found out at the start
-    pub firmware: Option<Text<Firmware>>,
-    /// Byte order of data words on the wire, big or little; without it, that of the firmware
-    pub word_order: Option<Text<WordOrder>>,
-    /// Packets of its window
-    #[serde(default = "window")]
-    pub window: u32,
-    /// Packets of 8192 bytes of its ring, a power of two
-    #[serde(default = "ring")]
-    pub ring: u64,
-    /// Number of its first packet; always 0, except in tests
-    #[serde(default)]
-    pub first_packet: u32,
-    /// Reset it first, even if another computer receives from it
-    #[serde(default)]
-    pub take_over: bool,
-    /// Names of its registers, for the manifest, as --registers of `fadelink status`; without it, those of the example boards
-    pub registers: Option<PathBuf>,
-    /// Pattern that its words are compared with, as --verify of `fadelink receive`; without it, they are not compared
-    pub verify: Option<Text<Pattern>>,
-    /// Its sinks; without it, those of the experiment
-    pub sinks: Option<Vec<String>>,
-}
-
-fn window() -> u32 {
-    FebConfig::default().window
-}
-
-fn ring() -> u64 {
-    FebConfig::default().ring_packets
-}
-
-/// How frames are received.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Backend {
-    /// AF_PACKET
-    #[default]
-    Packet,
-    /// AF_XDP
-    Xdp,
-    /// The kernel driver
-    Kernel,
-}
-
-impl From<Backend> for BackendName {
-    fn from(backend: Backend) -> BackendName {
-        match backend {
-            Backend::Packet => BackendName::Packet,
-            Backend::Xdp => BackendName::Xdp,
-            Backend::Kernel => BackendName::Kernel,
-        }
-    }
-}
-
-/// A board with the TCP sender.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Tcp {
-    /// Its name
-    pub name: String,
-    /// IP address of the board
-    pub address: IpAddr,
-    /// Port of this computer that it connects to
-    pub port: u16,
-    /// Address of this computer to listen on; without it, all
-    pub listen: Option<IpAddr>,
-    /// Streams that it has
-    #[serde(default = "one")]
-    #[schemars(range(min = 1, max = 16))]
-    pub streams: u16,
-    /// Packets of 8192 bytes of the ring of each stream, a power of two; the same for all boards of a port
-    #[serde(default = "ring")]
-    pub ring: u64,
-    /// Receive buffer of each socket in bytes, the same for all boards of a port; without it, that of the kernel
-    #[schemars(range(min = 1, max = 2_147_483_647))]
-    pub receive_buffer: Option<u32>,
-    /// Pattern that its words are compared with, as --verify of `fadelink receive`; without it, they are not compared
-    pub verify: Option<Text<Pattern>>,
-    /// Its sinks; without it, those of the experiment. With several streams, {stream} is in their paths
-    pub sinks: Option<Vec<String>>,
-}
-
-fn one() -> u16 {
-    1
-}
-
-/// A board with the UDP/IP stack.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Udp {
-    /// Its name
-    pub name: String,
-    /// IP address of the board
-    pub address: Ipv4Addr,
-    /// Port of this computer that it sends to
-    pub port: u16,
-    /// Address of this computer to listen on; without it, all
-    pub listen: Option<Ipv4Addr>,
-    /// Packets of 8192 bytes of the ring, a power of two; the same for all boards of a port
-    #[serde(default = "ring")]
-    pub ring: u64,
-    /// Receive buffer of the socket in bytes, the same for all boards of a port; without it, 32 MiB
-    #[schemars(range(min = 1, max = 2_147_483_647))]
-    pub receive_buffer: Option<u32>,
-    /// Pattern that its words are compared with, as --verify of `fadelink receive`; without it, they are not compared
-    pub verify: Option<Text<Pattern>>,
-    /// Its sinks; without it, those of the experiment
-    pub sinks: Option<Vec<String>>,
-}
-
-/// FADC crates, whose messages are joined to events. The fields are the options of `fadelink build`.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Crates {
-    /// Their name
-    pub name: String,
-    /// Port of this computer that they connect to
-    pub port: u16,
-    /// Address of this computer to listen on; without it, all
-    pub listen: Option<IpAddr>,
-    /// Addresses of the crates; connections of others are closed and counted. Without them, any
-    #[serde(default)]
-    pub addresses: Vec<IpAddr>,
-    /// Length of a window in ns
-    pub window_ns: u32,
-    /// Sources of each window; without it, their number, expect, is required
-    #[serde(default)]
-    pub sources: Vec<u32>,
-    /// Number of sources of each window; without it, sources is required
-    pub expect: Option<usize>,
-    /// What identifies the window of a message
-    #[serde(default)]
-    pub join: Join,
-    /// What to do with windows in which a source is missing
-    #[serde(default = "emit")]
-    pub missing: Keep,
-    /// What to do with messages of windows that were emitted before
-    #[serde(default = "drop")]
-    pub late: Keep,
-    /// Which of two messages with the same window and source is kept
-    #[serde(default)]
-    pub duplicate: Duplicate,
-    /// Seconds for which a silent source is waited for
-    #[serde(default = "silence")]
-    pub silence: Seconds,
-    /// Maximum number of open windows
-    #[serde(default = "max_open")]
-    #[schemars(range(min = 1))]
-    pub max_open: u64,
-    /// Maximum number of windows that a source may pass over at once
-    #[serde(default = "max_ahead")]
-    pub max_ahead: u64,
-    /// Source identifier of the events
-    #[serde(default = "builder_id")]
-    pub builder_id: u32,
-    /// Address of the page with live plots; without it, there is none
-    pub web: Option<SocketAddr>,
-    /// Sinks, as --sink of `fadelink build`
-    pub sinks: Vec<String>,
-}
-
-fn emit() -> Keep {
-    Keep::Emit
-}
-
-fn drop() -> Keep {
-    Keep::Drop
-}
-
-fn silence() -> Seconds {
-    Seconds(2.0)
-}
-
-fn max_open() -> u64 {
-    4096
-}
-
-fn max_ahead() -> u64 {
-    fadelink_builder::AHEAD_MAX
-}
-
-fn builder_id() -> u32 {
-    0xFADE_0001
-}
-
-/// What identifies the window of a message.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Join {
-    /// The record counter
-    #[default]
-    Counter,
-    /// Timestamp and length of the window
-    Time,
-}
-
-/// What to do with a window or a message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Keep {
-    /// Emit it
-    Emit,
-    /// Only count it
-    Drop,
-}
-
-/// Which of two messages is kept.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Duplicate {
-    /// The first
-    #[default]
-    First,
-    /// The last
-    Last,
-}
-
 /// An experiment with the text that it was read from.
 pub struct File {
     /// Where it is.
@@ -420,6 +156,19 @@ impl File {
     pub fn error<T>(&self, table: &Spanned<T>, field: &str, what: &str) -> Usage {
         let line = line_of_field(&self.text, table.span().start, field);
         Usage(format!("{}: line {line}: {field}: {what}", self.path.display()))
+    }
+
+    /// The error of a field of a table.
+    pub fn wrong<T>(&self, table: &Spanned<T>, wrong: &WrongField) -> Usage {
+        self.error(table, wrong.field, &format!("`{}`: {}", wrong.value, wrong.expected))
+    }
+
+    /// The error of a field of the table `name`, of which there is one.
+    pub fn wrong_of(&self, name: &str, wrong: &WrongField) -> Usage {
+        let begin = self.text.find(&format!("\n[{name}]")).map_or(0, |before| before + 1);
+        let WrongField { field, value, expected } = wrong;
+        let line = line_of_field(&self.text, begin, field);
+        Usage(format!("{}: line {line}: {name}.{field}: `{value}`: {expected}", self.path.display()))
     }
 }
 
@@ -456,6 +205,8 @@ fn parse(text: &str) -> Result<Experiment, String> {
 
 #[cfg(test)]
 mod tests {
+    use fadelink_receiver::FebConfig;
+
     use super::*;
 
     #[test]

@@ -15,12 +15,12 @@ use fadelink_wire::{udp, Protocol};
 use serde_json::{json, Map, Value};
 use toml::Spanned;
 
-use super::experiment::{Fade, File};
+use super::experiment::File;
 use super::files;
 use super::folder::RunFolder;
 use super::groups::{self, Kept};
 use super::moment;
-use crate::link::{BackendArgs, Link};
+use crate::board::Fade;
 use crate::receive::{Outcome, Transmissions};
 use crate::slow_control::SlowControl;
 use crate::verdict::{Reason, State};
@@ -91,8 +91,7 @@ fn udp_board(address: Ipv4Addr) -> Value {
 fn fade_board(board: &Fade, base: &Path) -> Value {
     let read = || -> anyhow::Result<Option<Value>> {
         let names = names::read(board.registers.as_ref().map(|path| base.join(path)).as_deref())?;
-        let backend_args = BackendArgs { backend: board.backend.into(), busy_poll: false };
-        let receiver = Link { iface: board.interface.clone(), backend_args }.passive()?;
+        let receiver = board.link().passive()?;
         status::json(&receiver.open_for_commands(board.mac.0)?, &names)
     };
     read()

@@ -11,11 +11,13 @@ use fadelink_runs::files::EXPERIMENT;
 use jiff::Timestamp;
 use serde_json::Value;
 
+use crate::board::{ConfirmAt, GroupSettings};
 use crate::exit::{self, Usage};
 use crate::interrupts::Interrupts;
 use crate::metrics::Meter;
 use crate::progress::{Goal, Progress, Unit};
 use crate::receive::{drive, measure, Group, Outcome, LOOK, NOT_KEPT};
+use crate::text::{Seconds, Start};
 use crate::verdict::{Reason, State};
 use crate::{health, http, log, metrics};
 
@@ -36,19 +38,17 @@ mod oracle;
 mod places;
 mod replay;
 mod schema;
-mod text;
 
 pub use ask::{run as ask, Args as AskArgs, Wish};
 pub use check::{run as check, Args as CheckArgs};
 use control::Controlled;
-use experiment::{ConfirmAt, File, Full};
+use experiment::{File, Full};
 use folder::{RunFolder, Runs};
 use groups::Resumed;
 use life::Event;
 use manifest::Manifest;
 use next::{next, unfinished};
 pub use replay::{run as replay, Args as ReplayArgs};
-use text::Start;
 
 /// How often is noted how long a run has gone on.
 const NOTED: Duration = Duration::from_secs(1);
@@ -218,11 +218,7 @@ fn wait(start: Start, control: &Controlled, interrupts: &Interrupts) -> bool {
 }
 
 /// Begins groups, until one cannot.
-fn begin(
-    settings: Vec<groups::Settings>,
-    interrupts: &Interrupts,
-    begun: &mut Vec<Box<dyn Group>>,
-) -> anyhow::Result<()> {
+fn begin(settings: Vec<GroupSettings>, interrupts: &Interrupts, begun: &mut Vec<Box<dyn Group>>) -> anyhow::Result<()> {
     for settings in settings {
         begun.push(settings.begin(interrupts)?);
     }
@@ -378,10 +374,10 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let path = args.file.as_ref().ok_or_else(|| Usage("run: expected FILE".into()))?;
     let mut file = File::read(path)?;
     if let Some(duration) = args.duration {
-        file.experiment.stop.duration = Some(text::Seconds(duration.as_secs_f64()));
+        file.experiment.stop.duration = Some(Seconds(duration.as_secs_f64()));
     }
     if let Some(wait) = args.wait {
-        file.experiment.wait = Some(text::Seconds(wait.as_secs_f64()));
+        file.experiment.wait = Some(Seconds(wait.as_secs_f64()));
     }
     let file = file;
     #[cfg(feature = "kafka")]

@@ -6,11 +6,12 @@ use anyhow::Context;
 use fadelink_runs::files::{EXPERIMENT, LOG};
 use fadelink_sinks::durable;
 
-use super::experiment::{ConfirmAt, File};
+use super::experiment::File;
 use super::folder::{RunFolder, Runs};
 use super::groups::{self, Resumed};
 use super::manifest::Manifest;
 use super::{crash, files, Run};
+use crate::board::{ConfirmAt, GroupSettings};
 use crate::log;
 
 /// A new run.
@@ -68,7 +69,7 @@ fn take_up<'a>(file: &'a File, folder: RunFolder, may: bool) -> anyhow::Result<O
     }
     let own = File::read(&folder.path.join(EXPERIMENT))?;
     let settings = groups::of(&own, (&folder.path, &manifest.name()), None)?;
-    let plans: Vec<_> = settings.iter().flat_map(groups::Settings::plans).collect();
+    let plans: Vec<_> = settings.iter().flat_map(GroupSettings::plans).collect();
     if may {
         let boards = crash::of_boards(&plans).with_context(|| in_folder("its data"))?;
         let was_stopped = manifest.was_stopped();

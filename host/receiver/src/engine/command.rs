@@ -1,5 +1,6 @@
 //! Inputs and outputs of the engine: requests of its user, and frames to send.
 
+use std::fmt::Display;
 use std::time::Duration;
 
 use fadelink_wire::fade10g::{self, Request};
@@ -121,34 +122,48 @@ impl FebConfig {
     /// Checks the values.
     ///
     /// # Errors
-    /// A sentence that names the field, the value and what was expected.
-    pub fn check(&self) -> Result<(), String> {
+    /// The first that does not fit.
+    pub fn check(&self) -> Result<(), WrongField> {
+        let wrong = |field, value: &dyn Display, expected: String| Err(WrongField::new(field, value, expected));
         if !(1..=MAX_WINDOW).contains(&self.window) {
-            return Err(format!("window {}: expected 1 to {MAX_WINDOW} packets", self.window));
+            return wrong("window", &self.window, format!("expected 1 to {MAX_WINDOW} packets"));
         }
         if let (Some(firmware), Some(given), Some(spoken)) = (self.firmware, self.protocol, self.protocol()) {
             if given != spoken {
-                return Err(format!("protocol {given}: firmware {firmware} speaks {spoken}"));
+                return wrong("protocol", &given, format!("expected {spoken}, which firmware {firmware} speaks"));
             }
         }
-        if self.protocol() != Some(Protocol::Fade10g) && self.ring_packets < LEAST_RING_FADE1 {
-            return Err(format!(
-                "ring of {} packets: expected at least {LEAST_RING_FADE1}, two sets of FADE v1; for FADE-10G alone, say so",
-                self.ring_packets
-            ));
+        let ring = self.ring_packets;
+        if self.protocol() != Some(Protocol::Fade10g) && ring < LEAST_RING_FADE1 {
+            let expected = format!(
+                "expected at least {LEAST_RING_FADE1} packets, two sets of FADE v1; for FADE-10G alone, say so by its protocol"
+            );
+            return wrong("ring_packets", &ring, expected);
         }
-        if !self.ring_packets.is_power_of_two()
-            || self.ring_packets < u64::from(self.window)
-            || self.ring_packets > 1 << 24
-        {
-            return Err(format!(
-                "ring of {} packets: expected a power of two from the window ({}) to {}",
-                self.ring_packets,
-                self.window,
-                1 << 24
-            ));
+        if !ring.is_power_of_two() || ring < u64::from(self.window) || ring > 1 << 24 {
+            let expected = format!("expected a power of two from the window ({}) to {}", self.window, 1 << 24);
+            return wrong("ring_packets", &ring, expected);
         }
         Ok(())
+    }
+}
+
+/// A field whose value does not fit.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{field} {value}: {expected}")]
+pub struct WrongField {
+    /// Its name.
+    pub field: &'static str,
+    /// What was given.
+    pub value: String,
+    /// What was expected.
+    pub expected: String,
+}
+
+impl WrongField {
+    /// A field with this value.
+    pub fn new(field: &'static str, value: impl Display, expected: impl Into<String>) -> WrongField {
+        WrongField { field, value: value.to_string(), expected: expected.into() }
     }
 }
 

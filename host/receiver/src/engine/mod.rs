@@ -26,7 +26,7 @@ mod peer;
 mod start;
 mod transmission;
 
-pub use command::{Actions, Command, CommandError, Confirm, FebConfig, Reply, Resumed};
+pub use command::{Actions, Command, CommandError, Confirm, FebConfig, Reply, Resumed, WrongField};
 use command::{RESET, RESETS, RESET_INTERVAL};
 use feb::FebState;
 use outbox::Outbox;

@@ -11,7 +11,6 @@ use fadelink_receiver::udp::{Batches, Counts, Order, BATCH};
 use fadelink_wire::udp::{self, Datagram};
 use serde_json::{json, Map};
 
-use super::board::{Answer, Boards, RunEnd};
 use super::group::{Group, Line, Outcome};
 use super::patience::UdpPatience;
 use super::plan::Senders;
@@ -22,9 +21,11 @@ use crate::interrupts::Interrupts;
 use crate::metrics::Meter;
 use crate::verdict::{Absent, Accept, Evidence};
 
+mod boards;
 mod dropped;
 mod stream;
 
+use boards::{Answer, Boards, RunEnd};
 use dropped::Dropped;
 use stream::{Received, Setup, Stream, UNSEEN};
 

@@ -11,10 +11,10 @@ use fadelink_wire::udp::Datagram;
 use fadelink_wire::WordOrder;
 use serde_json::{json, Value};
 
-use super::super::board::RunEnd;
 use super::super::patience::UdpPatience;
 use super::super::plan::Senders;
 use super::super::recorder::{Ended, Ending, Recorder, Snapshot};
+use super::boards::RunEnd;
 use crate::interrupts::Interrupts;
 use crate::metrics::Meter;
 use crate::verdict::{Accept, End, Evidence, Verdict};

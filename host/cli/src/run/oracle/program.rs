@@ -3,10 +3,11 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use crate::board::GroupSettings;
 use crate::interrupts::Interrupts;
 use crate::receive::Group;
 use crate::run::experiment::File;
-use crate::run::groups::{self, Settings};
+use crate::run::groups;
 
 /// Longest time of one program: an end comes before.
 const LONGEST: Duration = Duration::from_secs(60);
@@ -22,7 +23,7 @@ pub enum End {
 }
 
 /// The group of an experiment's file with this text, which writes into `folder`.
-pub fn settings((top, folder): (&Path, &Path), text: &str) -> anyhow::Result<Settings> {
+pub fn settings((top, folder): (&Path, &Path), text: &str) -> anyhow::Result<GroupSettings> {
     let path = top.join("experiment.toml");
     std::fs::write(&path, text)?;
     let all = groups::of(&File::read(&path)?, (folder, "a run"), None)?;

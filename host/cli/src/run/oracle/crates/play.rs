@@ -12,11 +12,11 @@ use super::super::program::{self, End};
 use super::super::streams;
 use super::case::Case;
 use super::sender::{World, WINDOW_NS};
+use crate::board::GroupSettings;
 use crate::build;
 use crate::interrupts::Interrupts;
 use crate::metrics::Meter;
 use crate::receive::Group;
-use crate::run::groups::Settings;
 use crate::verdict::{Accept, State};
 
 /// As the documented one, but shorter.
@@ -49,7 +49,9 @@ fn settings(case: &Case, (top, folder): (&Path, &Path), world: &World) -> anyhow
         either(case.keeps_last, ("last", "first")),
         case.max_open
     );
-    let Settings::Crates(mut settings) = program::settings((top, folder), &text)? else { anyhow::bail!("no group") };
+    let GroupSettings::Crates(mut settings) = program::settings((top, folder), &text)? else {
+        anyhow::bail!("no group")
+    };
     settings.crates.patience = PATIENCE;
     settings.accept = if case.told { Accept::Told } else { Accept::Confirmed };
     Ok(settings)

@@ -14,12 +14,13 @@ use super::super::disk::Disk;
 use super::super::program;
 use super::case::Case;
 use super::world::{self, End, Shared, World, BOARD};
+use crate::board::GroupSettings;
 use crate::exit;
 use crate::interrupts::Interrupts;
 use crate::metrics::Meter;
 use crate::receive::{fade, Group, Outcome, Patience};
 use crate::run::experiment::File;
-use crate::run::groups::{self, Kept, Resumed, Settings};
+use crate::run::groups::{self, Kept, Resumed};
 use crate::run::{crash, experiment};
 use crate::verdict::State;
 
@@ -87,7 +88,7 @@ struct Program {
 impl Program {
     fn begin(file: &File, folder: &Path, resumed: Option<&Resumed>, world: &Shared) -> anyhow::Result<Program> {
         let mut settings = groups::of(file, (folder, "a run"), resumed)?;
-        let Some(Settings::Fade(fade)) = settings.pop() else { anyhow::bail!("no board") };
+        let Some(GroupSettings::Fade(fade)) = settings.pop() else { anyhow::bail!("no board") };
         let settings = fade::Settings { patience: PATIENCE, ..fade };
         let (interrupts, gone) = (Interrupts::default(), Arc::default());
         let end = End::new(world, &gone)?;
@@ -181,7 +182,7 @@ pub fn play(case: &Case, top: &Path) -> anyhow::Result<Ended> {
 /// What is certain of the data, as `fadelink run` finds it when it is started again.
 fn found(file: &File, folder: &Path, disk: &Disk) -> anyhow::Result<HashMap<String, Kept>> {
     let settings = groups::of(file, (folder, "a run"), None)?;
-    let plans: Vec<_> = settings.iter().flat_map(Settings::plans).collect();
+    let plans: Vec<_> = settings.iter().flat_map(GroupSettings::plans).collect();
     match crash::of_boards(&plans) {
         Err(_) if disk.mend() || disk.failed() > 0 => crash::of_boards(&plans),
         boards => boards,

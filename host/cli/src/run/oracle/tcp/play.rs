@@ -12,11 +12,11 @@ use super::super::program::{self, End};
 use super::super::streams;
 use super::case::Case;
 use super::sender::World;
+use crate::board::GroupSettings;
 use crate::deadline::Limits;
 use crate::interrupts::Interrupts;
 use crate::metrics::Meter;
 use crate::receive::{tcp, Group, Senders};
-use crate::run::groups::Settings;
 use crate::verdict::{Accept, State};
 
 /// As the documented one, but shorter.
@@ -44,7 +44,7 @@ fn settings(case: &Case, (top, folder): (&Path, &Path), world: &World) -> anyhow
                 world.receiver.ip()
             );
         }
-        let Settings::Tcp(settings) = program::settings((top, folder), &text)? else { anyhow::bail!("no group") };
+        let GroupSettings::Tcp(settings) = program::settings((top, folder), &text)? else { anyhow::bail!("no group") };
         return Ok(tcp::Settings { accept, patience: PATIENCE, ..settings });
     }
     Ok(tcp::Settings {

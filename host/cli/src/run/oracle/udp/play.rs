@@ -13,11 +13,11 @@ use super::super::program::{self, End};
 use super::super::streams;
 use super::case::Case;
 use super::world::{self, Running, Shared, World};
+use crate::board::GroupSettings;
 use crate::deadline::Limits;
 use crate::interrupts::Interrupts;
 use crate::metrics::Meter;
 use crate::receive::{udp, Group, Senders, UdpPatience};
-use crate::run::groups::Settings;
 use crate::verdict::{Accept, State};
 
 /// As the documented ones, but shorter.
@@ -56,7 +56,7 @@ fn settings(
             receiver.port(),
             receiver.ip()
         );
-        let Settings::Udp(settings) = program::settings((top, folder), &text)? else { anyhow::bail!("no group") };
+        let GroupSettings::Udp(settings) = program::settings((top, folder), &text)? else { anyhow::bail!("no group") };
         return Ok(udp::Settings { patience: PATIENCE, ..settings });
     }
     Ok(udp::Settings {

@@ -1,4 +1,4 @@
-//! Values of an experiment file that are written as text.
+//! Values that are written as text, in an experiment file and in options.
 
 use std::borrow::Cow;
 use std::fmt::{self, Display};
@@ -22,6 +22,14 @@ where
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Text<T>, D::Error> {
         let text = String::deserialize(deserializer)?;
         text.parse().map(Text).map_err(|expected| D::Error::custom(format!("`{text}`: {expected}")))
+    }
+}
+
+impl<T: FromStr> FromStr for Text<T> {
+    type Err = T::Err;
+
+    fn from_str(text: &str) -> Result<Text<T>, T::Err> {
+        text.parse().map(Text)
     }
 }
 
@@ -77,6 +85,20 @@ impl<'de> Deserialize<'de> for Seconds {
             Ok(_) => Ok(Seconds(seconds)),
             Err(expected) => Err(D::Error::custom(format!("`{seconds}`: {expected}"))),
         }
+    }
+}
+
+impl FromStr for Seconds {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Seconds, String> {
+        crate::number::seconds(text).map(|time| Seconds(time.as_secs_f64()))
+    }
+}
+
+impl Display for Seconds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
     }
 }
 

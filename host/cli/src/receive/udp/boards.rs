@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use fadelink_wire::udp;
 
-use super::patience::UdpPatience;
+use super::super::patience::UdpPatience;
 use crate::slow_control::SlowControl;
 
 /// How often is asked whether an earlier run has ended.

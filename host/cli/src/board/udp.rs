@@ -1,0 +1,97 @@
+//! Boards with the UDP/IP stack.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddrV4};
+
+use fadelink_receiver::WrongField;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::{any_address, check_stream, ring, Common};
+use crate::pattern::Pattern;
+use crate::receive::{udp, Senders, UdpPatience, UDP_BUFFER};
+use crate::text::Text;
+
+/// A board with the UDP/IP stack.
+#[derive(Debug, Clone, clap::Args, Deserialize, JsonSchema)]
+#[group(skip)]
+#[serde(deny_unknown_fields)]
+pub struct Udp {
+    /// Its name
+    #[arg(skip)]
+    pub name: String,
+    /// IP address of the board
+    #[arg(skip = Ipv4Addr::UNSPECIFIED)]
+    pub address: Ipv4Addr,
+    /// Port of this computer that it sends to
+    #[arg(skip)]
+    pub port: u16,
+    /// IPv4 address of this computer to listen on
+    #[arg(long, value_name = "IP", default_value_t = any_address(), requires = "by_ip")]
+    #[serde(default = "any_address")]
+    pub listen: IpAddr,
+    /// Packets of 8192 bytes of the ring, a power of two; the same for all boards of a port
+    #[arg(long, value_name = "N", default_value_t = ring())]
+    #[serde(default = "ring")]
+    pub ring: u64,
+    /// Receive buffer of the socket in bytes, the same for all boards of a port; without it, 32 MiB
+    #[arg(long, value_name = "BYTES", requires = "by_ip")]
+    #[schemars(range(min = 1, max = 2_147_483_647))]
+    pub receive_buffer: Option<u32>,
+    /// Pattern that its words are compared with, as --verify of `fadelink receive`; without it, they are not compared
+    #[arg(skip)]
+    pub verify: Option<Text<Pattern>>,
+    /// Its sinks; without it, those of the experiment
+    #[arg(skip)]
+    pub sinks: Option<Vec<String>>,
+}
+
+impl Udp {
+    /// Where it is listened for.
+    ///
+    /// # Errors
+    /// Not an IPv4 address.
+    pub fn place(&self) -> Result<SocketAddrV4, WrongField> {
+        match self.listen {
+            IpAddr::V4(address) => Ok(SocketAddrV4::new(address, self.port)),
+            IpAddr::V6(address) => Err(WrongField::new("listen", address, "expected an IPv4 address")),
+        }
+    }
+
+    /// What all boards of a port have together, as the first has it. `boards`: those that are started, and stopped at the end.
+    /// `streams`: how many are enough.
+    ///
+    /// # Errors
+    /// A field that does not fit.
+    pub fn group(
+        &self,
+        (senders, boards, streams): (Senders, Vec<Ipv4Addr>, Option<u32>),
+        common: &Common,
+    ) -> Result<udp::Settings, WrongField> {
+        common.not_durable("nothing confirms the data of UDP")?;
+        self.check()?;
+        Ok(udp::Settings {
+            address: self.place()?,
+            senders,
+            boards,
+            streams,
+            limits: common.limits,
+            ring: self.ring,
+            receive_buffer: self.buffer(),
+            accept: common.accept,
+            patience: UdpPatience::default(),
+        })
+    }
+
+    /// Bytes of the receive buffer.
+    pub fn buffer(&self) -> u32 {
+        self.receive_buffer.unwrap_or(UDP_BUFFER)
+    }
+
+    /// Whether its own fields fit.
+    ///
+    /// # Errors
+    /// The first that does not.
+    pub fn check(&self) -> Result<(), WrongField> {
+        check_stream(self.ring, self.receive_buffer)
+    }
+}

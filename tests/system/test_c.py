@@ -36,7 +36,7 @@ int main(int argc, char **argv)
 	assert(receiver);
 	assert(!fadelink_feb_open(receiver, "xyz", NULL) && SAYS("xyz"));
 	config.ring_packets = 100;
-	assert(!fadelink_feb_open(receiver, argv[2], &config) && SAYS("ring of 100 packets"));
+	assert(!fadelink_feb_open(receiver, argv[2], &config) && SAYS("ring_packets 100"));
 	config.ring_packets = 64;
 	config.firmware = 4;
 	assert(!fadelink_feb_open(receiver, argv[2], &config) && SAYS("firmware 4"));

@@ -71,8 +71,8 @@ def test_errors_of_receive(bench):
     for words_, expected in [
         (["--iface", "eth0", "--feb", FEBS[0]], "--confirm durable: expected a file or kafka with policy=wait"),
         (["--iface", "eth0", "--feb", FEBS[0], "--sink", "hdf5:x"], "--confirm durable: `hdf5:x`: expected file or kafka, or share"),
-        (["--tcp", 10000], "--confirm durable: not with --tcp"),
-        (["--udp", 10000], "--confirm durable: not with --tcp"),
+        (["--tcp", 10000], "--confirm durable: the kernel confirms the data of TCP; expected memory"),
+        (["--udp", 10000], "--confirm durable: nothing confirms the data of UDP; expected memory"),
     ]:
         status, _, err = bench.run("receive", "--confirm", "durable", *words_)
         assert status == 2 and expected in err, err

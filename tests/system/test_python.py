@@ -161,7 +161,7 @@ raises(OSError, "nothing0", fadelink.Receiver, "nothing0")
 raises(OSError, "not loaded", fadelink.Receiver, "eth0", "kernel")
 with fadelink.Receiver("eth0") as receiver:
     raises(ValueError, "xyz", receiver.open, "xyz")
-    raises(ValueError, "ring of 100 packets", receiver.open, MAC, ring_packets=100)
+    raises(ValueError, "ring_packets 100", receiver.open, MAC, ring_packets=100)
     raises(ValueError, "window 65", receiver.open, MAC, window=65)
     with receiver.open(MAC) as feb:
         raises(RuntimeError, "it is open already", receiver.open, MAC)

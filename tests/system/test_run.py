@@ -359,7 +359,7 @@ FADE = fade("left").rstrip().removesuffix("\n")
         ('confirm = "durable"\n' + fade("a", 0, 'sinks = ["share:s"]'), ["line 7: sinks: ", "expected a file or kafka with policy=wait"]),
         ('confirm = "durable"\n' + fade("a", 0, 'sinks = ["file:a,direct"]'), ["line 7: sinks: ", "`direct`"]),
         ('confirm = "durable"\n' + fade("a", 0, 'backend = "kernel"'), ["line 7: backend: `kernel`: ", "expected packet or xdp"]),
-        ('confirm = "durable"\n[[tcp]]\nname = "a"\naddress = "10.9.0.2"\nport = 1\n', ["confirm: `durable`: the kernel confirms the data of [[tcp]]; expected memory"]),
+        ('confirm = "durable"\n[[tcp]]\nname = "a"\naddress = "10.9.0.2"\nport = 1\n', ["confirm: `durable`: the kernel confirms the data of TCP; expected memory"]),
         *((fade("a", 0, f'sinks = ["{kind}:sub/a"]'), [f"line 6: sinks: `{kind}:sub/a`: there is no folder sub, and the run makes none: expected"])
           for kind in ("file", "hdf5", "hashes", "share")),
         (fade("a", 0, 'sinks = ["file:{time}.dat"]'), ["line 6: sinks: `file:{time}.dat`: `{time}` is not the name of a file; expected {run}"]),

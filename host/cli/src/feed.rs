@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use fadelink_builder::kafka::{Failure, Feeder};
 use serde::Serialize;
 
-use crate::board::{check_window, of_option, JoinBy};
+use crate::board::{check_window, JoinBy};
 use crate::fadc_crates::Connections;
 use crate::interrupts::Interrupts;
 use crate::metrics::Meter;
@@ -43,7 +43,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     if args.join == JoinBy::Time && args.window_ns.is_none() {
         return Err(exit::Usage("feed: --join time: expected --window-ns NS beside it".into()).into());
     }
-    args.window_ns.map_or(Ok(()), check_window).map_err(|wrong| of_option(&wrong))?;
+    args.window_ns.map_or(Ok(()), check_window).map_err(exit::Usage::from)?;
     let key = args.join.key(args.window_ns.unwrap_or_default());
     let interrupts = Interrupts::watch(args.crates.json)?;
     http::serve_metrics(args.crates.metrics, "feed")?;

@@ -22,7 +22,7 @@ pub struct Fade {
     #[arg(skip)]
     pub name: String,
     /// Network interface
-    #[arg(long = "iface", value_name = "NAME", required_unless_present = "by_ip")]
+    #[arg(long = "iface", value_name = "NAME", required = false, required_unless_present = "by_ip")]
     pub interface: String,
     /// MAC address, as 02:fa:de:00:00:01
     #[arg(skip = Text(MacAddr([0; 6])))]

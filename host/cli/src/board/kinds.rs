@@ -30,7 +30,11 @@ fn with<A: Args>(command: Command) -> Command {
     let has = |command: &Command, id| command.get_arguments().any(|known| known.get_id() == id);
     of_kind.get_arguments().fold(command, |command, arg| match has(&command, arg.get_id()) {
         true => command,
-        false => command.arg(arg.clone()),
+        false => {
+            // Behind those that are there.
+            let order = command.get_arguments().count();
+            command.arg(arg.clone().display_order(order))
+        }
     })
 }
 

@@ -49,15 +49,15 @@ impl From<ConfirmAt> for Confirm {
     }
 }
 
-/// The error of a field, by the option of its name.
-pub fn of_option(wrong: &WrongField) -> Usage {
-    let name = match wrong.field {
-        "interface" => "iface".into(),
-        "mac" => "feb".into(),
-        "sinks" => "sink".into(),
-        field => field.replace('_', "-"),
-    };
-    Usage(format!("--{name} {}: {}", wrong.value, wrong.expected))
+/// The error of the option that stands for a field.
+impl From<WrongField> for Usage {
+    fn from(wrong: WrongField) -> Usage {
+        let name = match wrong.field {
+            "mac" => "feb".into(),
+            field => field.replace('_', "-"),
+        };
+        Usage(format!("--{name} {}: {}", wrong.value, wrong.expected))
+    }
 }
 
 /// A field that has to be in a range, where nobody else has looked.

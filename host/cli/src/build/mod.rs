@@ -7,7 +7,7 @@ use fadelink_builder::sink;
 #[cfg(feature = "kafka")]
 use fadelink_builder::{kafka, Event};
 
-use crate::board::{self, of_option};
+use crate::board;
 use crate::exit::{self, Usage};
 use crate::fadc_crates;
 use crate::interrupts::Interrupts;
@@ -88,7 +88,7 @@ pub struct Args {
 
 fn from_tcp(args: &Args, port: u16, interrupts: &Interrupts) -> anyhow::Result<Report> {
     let (crates, outputs) = (args.from.settings(port), (args.sinks.clone(), args.events));
-    let settings = args.join.group(crates, outputs, args.from.end).map_err(|wrong| of_option(&wrong))?;
+    let settings = args.join.group(crates, outputs, args.from.end).map_err(Usage::from)?;
     let crates = Crates::begin(settings, interrupts)?;
     if !args.from.quiet {
         tracing::info!("waiting for crates on port {port}");
@@ -158,7 +158,7 @@ fn from_kafka(args: &Args, brokers: &str, interrupts: &Interrupts) -> anyhow::Re
         group: args.group.clone(),
         name: args.name.clone(),
         builder_id: args.join.builder_id,
-        policy: args.join.policy().map_err(|wrong| of_option(&wrong))?,
+        policy: args.join.policy().map_err(Usage::from)?,
         may_begin_later: args.from_oldest,
         may_append: args.append,
     };

@@ -4,7 +4,7 @@
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use crate::board::{of_option, Common, Fade, GroupSettings, Kind};
+use crate::board::{Common, Fade, GroupSettings, Kind};
 use crate::exit::{self, Usage};
 use crate::health;
 use crate::interrupts::Interrupts;
@@ -41,7 +41,7 @@ pub const LOOK: Duration = Duration::from_millis(100);
 /// The boards that the arguments describe, and how many streams may come from them.
 fn group(args: &Args) -> Result<(GroupSettings, u32), Usage> {
     let Network { streams, board } = &args.network;
-    let schedule = args.threads.schedule().map_err(|wrong| of_option(&wrong))?;
+    let schedule = args.threads.schedule()?;
     let common = Common { limits: plan::limits(args), accept: args.end, durable: args.is_durable(), schedule };
     let any = || plan::of_streams(args).map(|plan| Senders::Any(Box::new(plan)));
     match &args.kind {
@@ -49,16 +49,19 @@ fn group(args: &Args) -> Result<(GroupSettings, u32), Usage> {
             let mut group = fade.group(&common);
             for (mac, plan) in args.feb.iter().zip(plan::of_febs(args)?) {
                 let feb = Fade { mac: Text(*mac), ..fade.clone() };
-                feb.add_to(&mut group, (plan, fade::WasStopped(false)), &common).map_err(|wrong| of_option(&wrong))?;
+                feb.add_to(&mut group, (plan, fade::WasStopped(false)), &common)?;
             }
             Ok((GroupSettings::Fade(group), args.feb.len() as u32))
         }
+        Kind::Tcp(_) if !board.is_empty() => {
+            Err(Usage("--board: not with --tcp, where the boards open the connections".into()))
+        }
         Kind::Tcp(tcp) => {
-            let group = tcp.group((any()?, *streams), &common).map_err(|wrong| of_option(&wrong))?;
+            let group = tcp.group((any()?, *streams), &common)?;
             Ok((GroupSettings::Tcp(group), streams.unwrap_or(1)))
         }
         Kind::Udp(udp) => {
-            let group = udp.group((any()?, board.clone(), *streams), &common).map_err(|wrong| of_option(&wrong))?;
+            let group = udp.group((any()?, board.clone(), *streams), &common)?;
             Ok((GroupSettings::Udp(group), 1))
         }
     }

@@ -314,9 +314,6 @@ impl Reader<'_> {
         let crates = table.get_ref();
         let name = &crates.name;
         self.name(table, name)?;
-        if crates.sources.is_empty() && crates.expect.is_none() {
-            return Err(self.file.error(table, "expect", "expected either sources or expect"));
-        }
         let mut sinks = Vec::new();
         for text in &crates.sinks {
             let error = |what: String| self.file.error(table, "sinks", &format!("`{text}`: {what}"));
@@ -331,6 +328,10 @@ impl Reader<'_> {
         let port = crates.port(Limits { idle: None, ..common.limits });
         let group = common.not_durable("the kernel confirms the data of crates");
         let group = group.and_then(|()| crates.group(port, (sinks, None), common.accept));
-        Ok(GroupSettings::Crates(group.map_err(|wrong| self.file.wrong(table, &wrong))?))
+        let group = group.map_err(|wrong| self.file.wrong(table, &wrong))?;
+        if crates.sources.is_empty() && crates.expect.is_none() {
+            return Err(self.file.error(table, "expect", "expected either sources or expect"));
+        }
+        Ok(GroupSettings::Crates(group))
     }
 }

@@ -120,6 +120,20 @@ def test_an_interface_that_stays_down_does_not_keep_a_program(bench):
     assert (status, result["complete"], board["wrong_words"]) == (3, False, 0) and board["words"] > 0
 
 
+@pytest.mark.parametrize("stays", [False, True])
+def test_a_search_for_boards_outlasts_an_interface_that_is_down(bench, stays):
+    """It looks for a board that is not there, then for all: those that answer when the interface is up again are found."""
+    bench.sim()
+    found = bench.fadelink("discover", "--iface", "eth0", "--feb", "02:fa:de:00:00:99", "--timeout", 2)
+    sockets = ["ip", "netns", "exec", bench.pc_ns, "cat", "/proc/net/packet"]
+    wait_for(lambda: len(sh(*sockets).splitlines()) > 1)
+    down(bench)
+    if not stays:
+        link(bench, "set", "eth0", "up")
+    status, out, err = found.finish()
+    assert (status, FEBS[0] in out, "interface eth0: " in err) == ((1, False, True) if stays else (0, True, False)), (out, err)
+
+
 @pytest.mark.parametrize("program", [["receive", "--feb", FEBS[0]], ["discover"], ["cmd", "--feb", FEBS[0], "0x0100"]])
 def test_a_port_of_a_bridge_is_refused(bench, program):
     """With what to do: each of both helps."""

@@ -18,7 +18,7 @@ mod connections;
 mod order;
 use connections::Connections;
 pub use connections::{Came, Connection, Earlier};
-use order::{Input, Order, Place};
+use order::{Input, Order, Turn};
 
 /// A connection that is silent for so long when the end was asked for is given up: its crate is gone. As documented.
 pub const PATIENCE: Duration = Duration::from_secs(5);
@@ -98,7 +98,7 @@ fn receive(
     shared: &ServerState,
     number: u64,
     socket: &tcp::Connection,
-    place: &Place,
+    place: &Turn,
     take: &mut dyn Messages,
 ) -> (io::Result<()>, Option<String>) {
     let mut reader = MessageReader::new(Input { socket, place, patience: shared.patience });
@@ -151,7 +151,7 @@ fn receive(
 }
 
 /// Serves a connection that is entered in the list of them.
-fn serve(shared: &ServerState, number: u64, socket: &tcp::Connection, place: &Place, mut take: Box<dyn Messages>) {
+fn serve(shared: &ServerState, number: u64, socket: &tcp::Connection, place: &Turn, mut take: Box<dyn Messages>) {
     let (result, skipped) = receive(shared, number, socket, place, &mut *take);
     let asked = result.is_ok() && socket.was_asked();
     let error = result.err().map(|error| match is_silence(&error) {

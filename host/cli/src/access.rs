@@ -255,7 +255,7 @@ mod tests {
     use super::*;
 
     /// A board with registers 0 (its identity) to 3.
-    struct Board {
+    struct Registers {
         identity: u64,
         words: [u64; 8],
         /// Bits that the registers keep.
@@ -263,7 +263,7 @@ mod tests {
         accesses: Vec<String>,
     }
 
-    impl Bus for Board {
+    impl Bus for Registers {
         fn reaches(&self, _: Target) -> anyhow::Result<()> {
             Ok(())
         }
@@ -338,14 +338,14 @@ mod tests {
         code = 0x400
     "#;
 
-    fn supply() -> (Names, Board) {
+    fn supply() -> (Names, Registers) {
         (Names::parse(BOARD).unwrap(), {
             let words = [1, 0, 0xABCD_00F5, 0, 0, 0, u64::MAX - 1, 0];
-            Board { identity: 1, words, kept: u64::MAX, accesses: vec![] }
+            Registers { identity: 1, words, kept: u64::MAX, accesses: vec![] }
         })
     }
 
-    fn access(words: &str, board: &mut Board, names: &Names) -> Result<String, String> {
+    fn access(words: &str, board: &mut Registers, names: &Names) -> Result<String, String> {
         let mut words = words.split(' ').map(String::from);
         let name = words.next().unwrap();
         let found = names.access(&name, &words.collect::<Vec<_>>(), board);

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use fadelink_receiver::backend::Backend;
+use fadelink_receiver::interface::name_of;
 use fadelink_receiver::numbers::Numbers;
 use fadelink_receiver::Kind;
 use fadelink_wire::ethernet::Header;
@@ -204,11 +205,16 @@ pub fn discover(
     let mut ask = Instant::now();
     // A published core executes IDENTIFY like any command.
     let mut numbers: BTreeMap<MacAddr, Numbers> = BTreeMap::new();
+    // Why the last question could not be sent: an interface that is down may come up.
+    let mut unsent = None;
     loop {
         let now = Instant::now();
         let is_known = |mac: &MacAddr| found.get(mac).is_some_and(Found::is_known);
         if now >= end || !named.is_empty() && named.iter().all(is_known) {
-            return Ok(found);
+            return match unsent.filter(|_| found.is_empty()) {
+                Some(error) => Err(error),
+                None => Ok(found),
+            };
         }
         if now >= ask {
             let heard = found.iter().filter(|(_, found)| found.protocol == Some(Protocol::Fade10g)).map(|(mac, _)| mac);
@@ -225,7 +231,10 @@ pub fn discover(
                 let keeps_sender = found.get(&mac).is_some_and(Found::keeps_sender);
                 let code = if keeps_sender { fade10g::CMD_RESET_BY } else { fade10g::CMD_IDENTIFY };
                 let question = Request::Command { code, csn: numbers.draw(), argument: 0 };
-                backend.send(&question.to_frame(mac, local))?;
+                unsent = backend.send(&question.to_frame(mac, local)).err().map(|error| {
+                    let name = name_of(backend.index()).unwrap_or_default();
+                    anyhow::Error::from(error).context(format!("interface {name}: the question to boards was not sent"))
+                });
             }
             ask = now + REPEAT;
         }

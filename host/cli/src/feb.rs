@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use fadelink_feb::example::Example;
-use fadelink_feb::{Fade10gFeb, Fade1Feb, Quirk, Quirks, Rule, Settings, Status, User};
+use fadelink_feb::{Board, BoardSettings, Quirk, Quirks, Rule, User};
 use fadelink_receiver::backend::packet::Packet;
 use fadelink_receiver::backend::{Backend, Losses};
 use fadelink_receiver::interface::check_mtu;
@@ -81,81 +81,6 @@ fn window(text: &str) -> Result<u32, String> {
 fn share(text: &str) -> Result<f64, String> {
     let share = text.parse().ok().filter(|share| (0.0..=1.0).contains(share));
     share.ok_or_else(|| "expected a share from 0 to 1".into())
-}
-
-/// A FEB of either protocol.
-pub enum Board<U> {
-    Fade10g(Box<Fade10gFeb<U>>),
-    Fade1(Box<Fade1Feb<U>>),
-}
-
-impl<U: User> Board<U> {
-    /// With this behind its protocol.
-    pub fn new(protocol: Protocol, mac: MacAddr, settings: Settings, user: U) -> Board<U> {
-        match protocol {
-            Protocol::Fade10g => Board::Fade10g(Box::new(Fade10gFeb::new(mac, settings, user))),
-            Protocol::Fade1 => Board::Fade1(Box::new(Fade1Feb::new(mac, settings, user))),
-        }
-    }
-
-    fn protocol(&self) -> Protocol {
-        match self {
-            Board::Fade10g(_) => Protocol::Fade10g,
-            Board::Fade1(_) => Protocol::Fade1,
-        }
-    }
-
-    /// What is behind its protocol.
-    pub fn user(&self) -> &U {
-        match self {
-            Board::Fade10g(feb) => &feb.user,
-            Board::Fade1(feb) => &feb.user,
-        }
-    }
-
-    /// The same, to change it.
-    pub fn user_mut(&mut self) -> &mut U {
-        match self {
-            Board::Fade10g(feb) => &mut feb.user,
-            Board::Fade1(feb) => &mut feb.user,
-        }
-    }
-
-    fn mac(&self) -> MacAddr {
-        match self {
-            Board::Fade10g(feb) => feb.mac(),
-            Board::Fade1(feb) => feb.mac(),
-        }
-    }
-
-    /// Its state and counters.
-    pub fn status(&self) -> Status {
-        match self {
-            Board::Fade10g(feb) => feb.status(),
-            Board::Fade1(feb) => feb.status(),
-        }
-    }
-
-    fn take(&mut self, frame: &[u8], now: Duration) {
-        match self {
-            Board::Fade10g(feb) => feb.take(frame, now),
-            Board::Fade1(feb) => feb.take(frame, now),
-        }
-    }
-
-    fn give(&mut self, now: Duration) -> Option<&[u8]> {
-        match self {
-            Board::Fade10g(feb) => feb.give(now),
-            Board::Fade1(feb) => feb.give(now),
-        }
-    }
-
-    fn next_frame(&self) -> Duration {
-        match self {
-            Board::Fade10g(feb) => feb.next_frame(),
-            Board::Fade1(feb) => feb.next_frame(),
-        }
-    }
 }
 
 /// Frames that are lost in both directions.
@@ -257,7 +182,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let rule = if args.paper_rule { Rule::Paper } else { Rule::Fair };
     let window = args.window.unwrap_or(if args.firmware == Firmware::Published10g { 16 } else { 32 });
     let quirks = args.quirk.iter().fold(Quirks::of(args.firmware), |all, quirk| all.with(*quirk));
-    let settings = Settings { window, first_packet: args.first_packet, pace, rule, quirks };
+    let settings = BoardSettings { window, first_packet: args.first_packet, pace, rule, quirks };
     let new = |mac: &MacAddr| Board::new(protocol, *mac, settings, Example::with_limit(args.words));
     let mut febs: Vec<_> = args.feb.iter().map(new).collect();
     let loss = Loss { share: args.loss, random: fastrand::Rng::with_seed(args.seed) };

@@ -43,7 +43,7 @@ const COUNTERS: [&str; 6] =
 const TIMEOUT: Duration = Duration::from_millis(20);
 const RETRIES: u32 = 5;
 
-struct Board {
+struct Watched {
     mac: MacAddr,
     found: Found,
     commander: Commander,
@@ -51,7 +51,7 @@ struct Board {
     before: Option<(u64, Instant)>,
 }
 
-impl Board {
+impl Watched {
     fn ask(&self, code: u16) -> Option<u64> {
         self.commander.command_with(code, 0, TIMEOUT, RETRIES).ok()
     }
@@ -104,8 +104,8 @@ impl Board {
     }
 }
 
-fn boards(receiver: &Receiver, febs: Vec<(MacAddr, Found)>) -> anyhow::Result<Vec<Board>> {
-    let open = |(mac, found)| Ok(Board { mac, found, commander: receiver.open_for_commands(mac)?, before: None });
+fn boards(receiver: &Receiver, febs: Vec<(MacAddr, Found)>) -> anyhow::Result<Vec<Watched>> {
+    let open = |(mac, found)| Ok(Watched { mac, found, commander: receiver.open_for_commands(mac)?, before: None });
     febs.into_iter().map(open).collect()
 }
 
@@ -118,7 +118,7 @@ fn columns(names: &Names) -> (Vec<String>, Vec<u16>) {
 }
 
 /// Prints tables, a line a board.
-fn print(args: &Args, names: &Names, boards: &mut [Board], tables: u32) -> Result<(), Unprinted> {
+fn print(args: &Args, names: &Names, boards: &mut [Watched], tables: u32) -> Result<(), Unprinted> {
     let (head, widths) = columns(names);
     let line = |cells: &[String]| {
         let cells = cells.iter().zip(&widths).map(|(cell, width)| format!("{cell:>width$}", width = (*width).into()));
@@ -148,7 +148,7 @@ fn is_end(event: &Event) -> bool {
 fn show(
     args: &Args,
     names: &Names,
-    boards: &mut [Board],
+    boards: &mut [Watched],
     terminal: &mut ratatui::DefaultTerminal,
 ) -> anyhow::Result<()> {
     let (head, widths) = columns(names);

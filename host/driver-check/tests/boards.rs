@@ -4,25 +4,11 @@
 mod model;
 
 use fadelink_feb::example::Example;
-use fadelink_feb::{Fade10gFeb, Fade1Feb, Quirk, Quirks, Settings};
+use fadelink_feb::{Board, BoardSettings, Quirk, Quirks};
 use fadelink_receiver::shared::Phase;
 use fadelink_receiver::FebConfig;
 use fadelink_wire::{fade1, fade10g, Firmware, MacAddr, Protocol};
 use model::{Both, FEB};
-
-enum Board {
-    Fade10g(Box<Fade10gFeb<Example>>),
-    Fade1(Box<Fade1Feb<Example>>),
-}
-
-impl Board {
-    fn new(protocol: Protocol, settings: Settings) -> Board {
-        match protocol {
-            Protocol::Fade10g => Board::Fade10g(Box::new(Fade10gFeb::new(FEB, settings, Example::default()))),
-            Protocol::Fade1 => Board::Fade1(Box::new(Fade1Feb::new(FEB, settings, Example::default()))),
-        }
-    }
-}
 
 /// RESET of another computer.
 const RESET: fade10g::Request = fade10g::Request::Command { code: fade10g::CMD_RESET, csn: 0, argument: 0 };
@@ -41,8 +27,8 @@ fn boards_of_every_firmware_are_received_alike() {
             let more = Quirk::ALL.iter().map(|(quirk, _)| *quirk).filter(|_| random.bool());
             quirks = more.fold(quirks, Quirks::with);
         }
-        let settings = Settings { window: 16, quirks, ..Settings::default() };
-        let mut board = Board::new(protocol, settings);
+        let settings = BoardSettings { window: 16, quirks, ..BoardSettings::default() };
+        let mut board = Board::new(protocol, FEB, settings, Example::default());
         let told = random.bool();
         let config = FebConfig {
             ring_packets: 64,
@@ -60,28 +46,21 @@ fn boards_of_every_firmware_are_received_alike() {
             for round in 0..20_000 {
                 let now = both.now;
                 for frame in both.sent().into_iter().filter(|_| random.f64() >= loss) {
-                    match &mut board {
-                        Board::Fade10g(feb) => feb.take(&frame, now),
-                        Board::Fade1(feb) => feb.take(&frame, now),
-                    }
+                    board.take(&frame, now);
                 }
                 for _ in 0..random.usize(..4) {
-                    let frame = match &mut board {
-                        Board::Fade10g(feb) => feb.give(now),
-                        Board::Fade1(feb) => feb.give(now),
-                    };
-                    if let Some(frame) = frame.filter(|_| random.f64() >= loss) {
+                    if let Some(frame) = board.give(now).filter(|_| random.f64() >= loss) {
                         both.frame(frame);
                     }
                 }
                 both.wait(u64::from(random.u8(..4) == 0));
                 // Now and then the board is reset, or loses its power.
                 match random.u16(..4000) {
-                    0 => match &mut board {
-                        Board::Fade10g(feb) => feb.take(&RESET.to_frame(FEB, OTHER), now),
-                        Board::Fade1(feb) => feb.take(&fade1::Request::Reset.to_frame(FEB, OTHER), now),
+                    0 => match protocol {
+                        Protocol::Fade10g => board.take(&RESET.to_frame(FEB, OTHER), now),
+                        Protocol::Fade1 => board.take(&fade1::Request::Reset.to_frame(FEB, OTHER), now),
                     },
-                    1 => board = Board::new(protocol, settings),
+                    1 => board = Board::new(protocol, FEB, settings, Example::default()),
                     _ => {}
                 }
                 bytes += both.read().len();

@@ -12,7 +12,7 @@ use crate::congestion::{follow, Congestion};
 use crate::feb::User;
 use crate::permits::Permits;
 use crate::quirks::Quirk;
-use crate::settings::Settings;
+use crate::settings::BoardSettings;
 use crate::status::Status;
 
 /// Length of one clock cycle of the transmit side, in which delays are told: 125 MHz, as at 1 Gb/s.
@@ -35,10 +35,10 @@ struct Slot {
     confirmed: bool,
 }
 
-/// One front-end board of FADE v1. [`Settings::window`] is not used: it is a set.
-pub struct Fade1Feb<U> {
+/// One front-end board of FADE v1. [`BoardSettings::window`] is not used: it is a set.
+pub struct Fade1Board<U> {
     mac: MacAddr,
-    settings: Settings,
+    settings: BoardSettings,
     /// What is behind the protocol.
     pub user: U,
     status: Status,
@@ -78,12 +78,12 @@ fn state(phase: Phase, transmission: u16) -> State {
     State { phase, transmission, packets: 0, resets: Some(Resets::default()), checksum: None, permit: None }
 }
 
-impl<U: User> Fade1Feb<U> {
+impl<U: User> Fade1Board<U> {
     /// A FEB that is idle.
-    pub fn new(mac: MacAddr, settings: Settings, user: U) -> Fade1Feb<U> {
+    pub fn new(mac: MacAddr, settings: BoardSettings, user: U) -> Fade1Board<U> {
         let slot =
             || Slot { frame: Box::new([0; DATA_FRAME_LEN]), sent: Duration::ZERO, again: false, confirmed: false };
-        Fade1Feb {
+        Fade1Board {
             mac,
             settings,
             user,

@@ -12,7 +12,7 @@ use fadelink_wire::{MacAddr, Permit, Resets};
 use crate::congestion::{follow, Congestion};
 use crate::permits::Permits;
 use crate::quirks::Quirk;
-use crate::settings::Settings;
+use crate::settings::BoardSettings;
 use crate::status::Status;
 
 /// Length of one clock cycle of the transmit side, in which delays are told: 156.25 MHz, as at 10 Gb/s.
@@ -46,9 +46,9 @@ struct Slot {
 }
 
 /// One front-end board.
-pub struct Fade10gFeb<U> {
+pub struct Fade10gBoard<U> {
     mac: MacAddr,
-    settings: Settings,
+    settings: BoardSettings,
     /// What is behind the protocol.
     pub user: U,
     status: Status,
@@ -83,12 +83,12 @@ pub struct Fade10gFeb<U> {
     response_frame: [u8; fadelink_wire::ethernet::MIN_LEN],
 }
 
-impl<U: User> Fade10gFeb<U> {
+impl<U: User> Fade10gBoard<U> {
     /// A FEB that is idle.
     ///
     /// # Panics
     /// If the window is not a power of two up to 64.
-    pub fn new(mac: MacAddr, settings: Settings, user: U) -> Fade10gFeb<U> {
+    pub fn new(mac: MacAddr, settings: BoardSettings, user: U) -> Fade10gBoard<U> {
         assert!(settings.window.is_power_of_two() && settings.window <= 64, "window: expected a power of two to 64");
         let slot = || Slot {
             frame: Box::new([0; DATA_FRAME_LEN]),
@@ -97,7 +97,7 @@ impl<U: User> Fade10gFeb<U> {
             confirmed: false,
             early: false,
         };
-        Fade10gFeb {
+        Fade10gBoard {
             mac,
             settings,
             user,

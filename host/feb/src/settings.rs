@@ -1,13 +1,13 @@
-//! Settings of a board.
+//! BoardSettings of a board.
 
 use std::time::Duration;
 
 use crate::congestion::Rule;
 use crate::quirks::Quirks;
 
-/// Settings of a FEB.
+/// BoardSettings of a FEB.
 #[derive(Debug, Clone, Copy)]
-pub struct Settings {
+pub struct BoardSettings {
     /// Packets of the window, a power of two.
     pub window: u32,
     /// Number of the first packet of a transmission: 0 but in tests of the wrap.
@@ -20,8 +20,14 @@ pub struct Settings {
     pub quirks: Quirks,
 }
 
-impl Default for Settings {
-    fn default() -> Settings {
-        Settings { window: 32, first_packet: 0, pace: Duration::ZERO, rule: Rule::default(), quirks: Quirks::default() }
+impl Default for BoardSettings {
+    fn default() -> BoardSettings {
+        BoardSettings {
+            window: 32,
+            first_packet: 0,
+            pace: Duration::ZERO,
+            rule: Rule::default(),
+            quirks: Quirks::default(),
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use fadelink_feb::{Fade10gFeb, Fade1Feb, Quirk, Quirks, Settings, Status, User};
+use fadelink_feb::{BoardSettings, Fade10gBoard, Fade1Board, Quirk, Quirks, Status, User};
 use fadelink_wire::fade10g::{self, FebFrame, Identity};
 use fadelink_wire::{fade1, Checksum, MacAddr};
 
@@ -33,11 +33,14 @@ impl User for Words {
     }
 }
 
-fn settings(quirks: &[Quirk]) -> Settings {
-    Settings { quirks: quirks.iter().fold(Quirks::default(), |all, quirk| all.with(*quirk)), ..Settings::default() }
+fn settings(quirks: &[Quirk]) -> BoardSettings {
+    BoardSettings {
+        quirks: quirks.iter().fold(Quirks::default(), |all, quirk| all.with(*quirk)),
+        ..BoardSettings::default()
+    }
 }
 
-fn command(feb: &mut Fade10gFeb<Words>, code: u16, csn: u16, argument: u32) -> u64 {
+fn command(feb: &mut Fade10gBoard<Words>, code: u16, csn: u16, argument: u32) -> u64 {
     feb.take(&fade10g::Request::Command { code, csn, argument }.to_frame(FEB, PC), Duration::ZERO);
     let (_, FebFrame::Response(response)) = fade10g::parse_feb(feb.give(Duration::ZERO).unwrap()).unwrap() else {
         panic!()
@@ -46,7 +49,7 @@ fn command(feb: &mut Fade10gFeb<Words>, code: u16, csn: u16, argument: u32) -> u
 }
 
 /// What the last packet of a transmission tells, and the bytes of all.
-fn fade10g(feb: &mut Fade10gFeb<Words>, argument: u32) -> (Option<u32>, Vec<u8>) {
+fn fade10g(feb: &mut Fade10gBoard<Words>, argument: u32) -> (Option<u32>, Vec<u8>) {
     let csn = 10 + 2 * feb.status().sent as u16;
     // In the answer's frame or in a data frame: both come.
     feb.take(&fade10g::Request::Command { code: fade10g::CMD_START, csn, argument }.to_frame(FEB, PC), Duration::ZERO);
@@ -74,7 +77,7 @@ fn fade10g(feb: &mut Fade10gFeb<Words>, argument: u32) -> (Option<u32>, Vec<u8>)
 #[test]
 fn fade10g_tells_it_if_it_is_asked() {
     for words in [0, 1, 1023, 1024, 5000] {
-        let mut feb = Fade10gFeb::new(FEB, settings(&[]), Words::new(words));
+        let mut feb = Fade10gBoard::new(FEB, settings(&[]), Words::new(words));
         let identity = Identity::from_value(command(&mut feb, fade10g::CMD_IDENTIFY, 1, 0)).unwrap();
         assert!(identity.checksum);
         for argument in [1, 0, !fade10g::START_PERMIT] {
@@ -87,7 +90,7 @@ fn fade10g_tells_it_if_it_is_asked() {
 
 #[test]
 fn boards_without_it_say_so() {
-    let mut feb = Fade10gFeb::new(FEB, settings(&[Quirk::NoChecksum]), Words::new(100));
+    let mut feb = Fade10gBoard::new(FEB, settings(&[Quirk::NoChecksum]), Words::new(100));
     let identity = Identity::from_value(command(&mut feb, fade10g::CMD_IDENTIFY, 1, 0)).unwrap();
     assert!(!identity.checksum);
     assert_eq!(fade10g(&mut feb, 1), (None, Words::new(100).0));
@@ -99,7 +102,7 @@ fn a_bad_memory_changes_one_bit_behind_it() {
     for words in [100, 3000] {
         let sent = Words::new(words).0;
         let changed = |all: &[u8]| all.iter().zip(&sent).map(|(a, b)| (a ^ b).count_ones()).sum::<u32>();
-        let mut feb = Fade10gFeb::new(FEB, settings(&[Quirk::BadMemory]), Words::new(words));
+        let mut feb = Fade10gBoard::new(FEB, settings(&[Quirk::BadMemory]), Words::new(words));
         let (told, all) = fade10g(&mut feb, 1);
         assert_eq!((told, changed(&all)), (Some(crc32fast::hash(&sent)), 1));
         let (told, all) = fade1(&[Quirk::BadMemory], words);
@@ -109,7 +112,7 @@ fn a_bad_memory_changes_one_bit_behind_it() {
 
 /// What is told at the end of a transmission of FADE v1, and the bytes of all, filler too.
 fn fade1(quirks: &[Quirk], words: usize) -> (Option<Checksum>, Vec<u8>) {
-    let mut feb = Fade1Feb::new(FEB, settings(quirks), Words::new(words));
+    let mut feb = Fade1Board::new(FEB, settings(quirks), Words::new(words));
     feb.take(&fade1::Request::Start { transmission: 7, permit: None }.to_frame(FEB, PC), Duration::ZERO);
     let (mut all, mut now) = (Vec::new(), Duration::ZERO);
     for round in 0..100_000u32 {

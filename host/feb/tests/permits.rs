@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use fadelink_feb::{Fade10gFeb, Fade1Feb, Quirk, Quirks, Settings, Status, User};
+use fadelink_feb::{Board, BoardSettings, Quirk, Quirks, Status, User};
 use fadelink_wire::fade10g::{self, FebFrame};
-use fadelink_wire::{fade1, MacAddr, Permit};
+use fadelink_wire::{fade1, MacAddr, Permit, Protocol};
 
 const FEB: MacAddr = MacAddr([2, 0xfa, 0xde, 0, 0, 1]);
 const COMPUTERS: [MacAddr; 2] = [MacAddr([2, 0xfa, 0xde, 0, 0, 0xf0]), MacAddr([2, 0xfa, 0xde, 0, 0, 0xf1])];
@@ -27,59 +27,43 @@ impl User for Source {
     }
 }
 
-enum Board {
-    Fade10g(Box<Fade10gFeb<Source>>),
-    Fade1(Box<Fade1Feb<Source>>),
-}
+/// A board without words.
+struct Silent(Board<Source>);
 
-impl Board {
-    fn new(is_v1: bool, quirks: Quirks) -> Board {
-        let settings = Settings { quirks, ..Settings::default() };
-        match is_v1 {
-            true => Board::Fade1(Box::new(Fade1Feb::new(FEB, settings, Source::default()))),
-            false => Board::Fade10g(Box::new(Fade10gFeb::new(FEB, settings, Source::default()))),
-        }
+impl Silent {
+    fn new(is_v1: bool, quirks: Quirks) -> Silent {
+        let protocol = if is_v1 { Protocol::Fade1 } else { Protocol::Fade10g };
+        let settings = BoardSettings { quirks, ..BoardSettings::default() };
+        Silent(Board::new(protocol, FEB, settings, Source::default()))
     }
 
     /// The permit that is told, if any.
     fn take(&mut self, frame: &[u8]) -> Option<Permit> {
-        let mut told = None;
-        match self {
-            Board::Fade10g(feb) => {
-                feb.take(frame, Duration::ZERO);
-                while let Some(frame) = feb.give(Duration::ZERO) {
-                    if let Ok((_, FebFrame::Response(Some(response)))) = fade10g::parse_feb(frame) {
-                        let is_start = response.code == fade10g::CMD_START;
-                        told = Permit::from_answer(response.value).filter(|_| is_start).or(told);
-                    }
-                }
+        let (mut told, is_v1) = (None, self.0.protocol() == Protocol::Fade1);
+        self.0.take(frame, Duration::ZERO);
+        while let Some(frame) = self.0.give(Duration::ZERO) {
+            if let (false, Ok((_, FebFrame::Response(Some(response))))) = (is_v1, fade10g::parse_feb(frame)) {
+                let is_start = response.code == fade10g::CMD_START;
+                told = Permit::from_answer(response.value).filter(|_| is_start).or(told);
             }
-            Board::Fade1(feb) => {
-                feb.take(frame, Duration::ZERO);
-                while let Some(frame) = feb.give(Duration::ZERO) {
-                    if let Ok((_, fade1::FebFrame::State(state))) = fade1::parse_feb(frame) {
-                        told = state.permit.filter(|permit| !permit.is_none()).or(told);
-                    }
-                }
+            if let (true, Ok((_, fade1::FebFrame::State(state)))) = (is_v1, fade1::parse_feb(frame)) {
+                told = state.permit.filter(|permit| !permit.is_none()).or(told);
             }
         }
         told
     }
 
     fn begun(&self) -> u32 {
-        match self {
-            Board::Fade10g(feb) => feb.user.begun,
-            Board::Fade1(feb) => feb.user.begun,
-        }
+        self.0.user().begun
     }
 
     fn start(&self, number: u16, permit: Option<Permit>, from: MacAddr) -> Vec<u8> {
-        match self {
-            Board::Fade10g(_) => {
+        match self.0.protocol() {
+            Protocol::Fade10g => {
                 let argument = permit.map_or(0, Permit::to_argument);
                 fade10g::Request::Command { code: fade10g::CMD_START, csn: number, argument }.to_frame(FEB, from)
             }
-            Board::Fade1(_) => fade1::Request::Start { transmission: number, permit }.to_frame(FEB, from),
+            Protocol::Fade1 => fade1::Request::Start { transmission: number, permit }.to_frame(FEB, from),
         }
         .to_vec()
     }
@@ -87,9 +71,9 @@ impl Board {
     fn other(&self, random: &mut fastrand::Rng, from: MacAddr) -> Vec<u8> {
         let codes = [fade10g::CMD_STOP, fade10g::CMD_RESET, fade10g::CMD_IDENTIFY, 0x100];
         let code = *random.choice(&codes).unwrap();
-        match (self, code) {
-            (Board::Fade1(_), fade10g::CMD_STOP) => fade1::Request::Stop.to_frame(FEB, from),
-            (Board::Fade1(_), fade10g::CMD_RESET) => fade1::Request::Reset.to_frame(FEB, from),
+        match (self.0.protocol(), code) {
+            (Protocol::Fade1, fade10g::CMD_STOP) => fade1::Request::Stop.to_frame(FEB, from),
+            (Protocol::Fade1, fade10g::CMD_RESET) => fade1::Request::Reset.to_frame(FEB, from),
             _ => fade10g::Request::Command { code, csn: random.u16(1..4), argument: 0 }.to_frame(FEB, from),
         }
         .to_vec()
@@ -102,7 +86,7 @@ fn a_permit_begins_one_transmission() {
     for case in 0..4000 {
         let is_v1 = case % 2 == 1;
         let mut random = fastrand::Rng::with_seed(case);
-        let mut board = Board::new(is_v1, Quirks::default());
+        let mut board = Silent::new(is_v1, Quirks::default());
         // Each START that was sent, with the transmissions that it began; the permits that were told, as they are.
         let mut starts: Vec<(Vec<u8>, Permit, u32)> = Vec::new();
         let (mut permits, mut valid) = (vec![Permit::NONE], Permit::NONE);
@@ -116,7 +100,7 @@ fn a_permit_begins_one_transmission() {
                     starts.push((board.start(random.u16(1..6), Some(permit), from), permit, 0));
                 }
                 2 => {
-                    board = Board::new(is_v1, Quirks::default());
+                    board = Silent::new(is_v1, Quirks::default());
                     valid = Permit::NONE;
                     continue;
                 }
@@ -158,10 +142,10 @@ fn a_permit_begins_one_transmission() {
 #[test]
 fn without_the_mark_start_is_obeyed_as_before() {
     for is_v1 in [false, true] {
-        let mut board = Board::new(is_v1, Quirks::default());
+        let mut board = Silent::new(is_v1, Quirks::default());
         let (start, asks) = (board.start(7, None, COMPUTERS[0]), board.start(8, Some(Permit::NONE), COMPUTERS[0]));
         assert_eq!((board.take(&start), board.begun()), (None, 1));
-        let mut earlier = Board::new(is_v1, Quirks::default().with(Quirk::NoPermit));
+        let mut earlier = Silent::new(is_v1, Quirks::default().with(Quirk::NoPermit));
         assert_eq!((earlier.take(&asks), earlier.begun()), (None, 1), "a board that gives none");
     }
 }

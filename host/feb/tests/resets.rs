@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use fadelink_feb::{Fade10gFeb, Fade1Feb, Quirk, Quirks, Settings, Status, User};
+use fadelink_feb::{BoardSettings, Fade10gBoard, Fade1Board, Quirk, Quirks, Status, User};
 use fadelink_wire::fade10g::{self, FebFrame, Identity, ResetBy, Response};
 use fadelink_wire::{fade1, MacAddr, Resets};
 
@@ -29,7 +29,7 @@ const CASES: [(&[MacAddr], Resets); 3] = [
     (&[OTHER; 300], Resets { count: 255, by: Some(OTHER) }),
 ];
 
-fn fade10g(feb: &mut Fade10gFeb<Silent>, from: MacAddr, code: u16) -> Option<Response> {
+fn fade10g(feb: &mut Fade10gBoard<Silent>, from: MacAddr, code: u16) -> Option<Response> {
     let request = fade10g::Request::Command { code, csn: 7, argument: 0 };
     feb.take(&request.to_frame(FEB, from), Duration::ZERO);
     let (header, FebFrame::Response(response)) = fade10g::parse_feb(feb.give(Duration::ZERO)?).unwrap() else {
@@ -42,7 +42,7 @@ fn fade10g(feb: &mut Fade10gFeb<Silent>, from: MacAddr, code: u16) -> Option<Res
 #[test]
 fn fade10g_counts_them() {
     for (senders, expected) in CASES {
-        let mut feb = Fade10gFeb::new(FEB, Settings::default(), Silent);
+        let mut feb = Fade10gBoard::new(FEB, BoardSettings::default(), Silent);
         assert_eq!(fade10g(&mut feb, PC, fade10g::CMD_RESET), None);
         fade10g(&mut feb, PC, fade10g::CMD_START).unwrap();
         for sender in senders {
@@ -59,7 +59,7 @@ fn fade10g_counts_them() {
 #[test]
 fn fade1_counts_them() {
     for (senders, expected) in CASES {
-        let mut feb = Fade1Feb::new(FEB, Settings::default(), Silent);
+        let mut feb = Fade1Board::new(FEB, BoardSettings::default(), Silent);
         let mut take = |request: fade1::Request, from| {
             feb.take(&request.to_frame(FEB, from), Duration::ZERO);
             let (_, fade1::FebFrame::State(state)) = fade1::parse_feb(feb.give(Duration::ZERO)?).unwrap() else {
@@ -81,7 +81,7 @@ fn fade1_counts_them() {
 fn start_of_the_same_number_keeps_them() {
     let once = Resets { count: 1, by: Some(OTHER) };
     for (number, expected) in [(7, once), (8, Resets::default())] {
-        let mut feb = Fade10gFeb::new(FEB, Settings::default(), Silent);
+        let mut feb = Fade10gBoard::new(FEB, BoardSettings::default(), Silent);
         let command = |code, csn| fade10g::Request::Command { code, csn, argument: 0 }.to_frame(FEB, PC);
         feb.take(&command(fade10g::CMD_START, 7), Duration::ZERO);
         fade10g(&mut feb, OTHER, fade10g::CMD_RESET);
@@ -93,7 +93,7 @@ fn start_of_the_same_number_keeps_them() {
         assert_eq!(identity.resets, Some(expected.count));
     }
     for (transmission, expected) in [(7, once), (8, Resets::default())] {
-        let mut feb = Fade1Feb::new(FEB, Settings::default(), Silent);
+        let mut feb = Fade1Board::new(FEB, BoardSettings::default(), Silent);
         let mut take = |request: fade1::Request, from| {
             feb.take(&request.to_frame(FEB, from), Duration::ZERO);
             let (_, fade1::FebFrame::State(state)) = fade1::parse_feb(feb.give(Duration::ZERO)?).unwrap() else {
@@ -110,8 +110,8 @@ fn start_of_the_same_number_keeps_them() {
 
 #[test]
 fn earlier_boards_do_not() {
-    let settings = Settings { quirks: Quirks::default().with(Quirk::NoResetCount), ..Settings::default() };
-    let mut feb = Fade10gFeb::new(FEB, settings, Silent);
+    let settings = BoardSettings { quirks: Quirks::default().with(Quirk::NoResetCount), ..BoardSettings::default() };
+    let mut feb = Fade10gBoard::new(FEB, settings, Silent);
     let identity = fade10g(&mut feb, OTHER, fade10g::CMD_IDENTIFY).unwrap();
     assert_eq!(Identity::from_value(identity.value).unwrap().resets, None);
     assert_eq!(fade10g(&mut feb, PC, fade10g::CMD_RESET_BY), None);

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use fadelink_feb::random::next_random;
-use fadelink_feb::{Fade10gFeb, Fade1Feb, Rule, Settings, Status, User};
+use fadelink_feb::{Board, BoardSettings, Rule, Status, User};
 use fadelink_wire::fade10g::{self, FebFrame};
 use fadelink_wire::{fade1, MacAddr, Protocol};
 
@@ -23,68 +23,42 @@ impl User for Endless {
     }
 }
 
-enum Model {
-    Fade10g(Fade10gFeb<Endless>),
-    Fade1(Fade1Feb<Endless>),
-}
-
-impl Model {
-    fn new(protocol: Protocol, mac: MacAddr, settings: Settings) -> Model {
-        match protocol {
-            Protocol::Fade10g => Model::Fade10g(Fade10gFeb::new(mac, settings, Endless)),
-            Protocol::Fade1 => Model::Fade1(Fade1Feb::new(mac, settings, Endless)),
+fn start(board: &mut Board<Endless>, now: Duration) {
+    let mac = board.mac();
+    match board.protocol() {
+        Protocol::Fade10g => {
+            let start = fade10g::Request::Command { code: fade10g::CMD_START, csn: 1, argument: 0 };
+            board.take(&start.to_frame(mac, PC), now);
         }
-    }
-
-    fn status(&self) -> Status {
-        match self {
-            Model::Fade10g(feb) => feb.status(),
-            Model::Fade1(feb) => feb.status(),
-        }
-    }
-
-    fn start(&mut self, now: Duration) {
-        match self {
-            Model::Fade10g(feb) => {
-                let start = fade10g::Request::Command { code: fade10g::CMD_START, csn: 1, argument: 0 };
-                feb.take(&start.to_frame(feb.mac(), PC), now);
-            }
-            Model::Fade1(feb) => {
-                feb.take(&fade1::Request::Start { transmission: 0, permit: None }.to_frame(feb.mac(), PC), now)
-            }
-        }
-    }
-
-    /// Sends a data frame if one is due: the number of its packet and the ACK.
-    fn give(&mut self, now: Duration) -> Option<(usize, Vec<u8>)> {
-        match self {
-            Model::Fade10g(feb) => {
-                let mac = feb.mac();
-                let Ok((_, FebFrame::Data(data))) = fade10g::parse_feb(feb.give(now)?) else { return None };
-                let (sequence, packet, delay) = (data.sequence, data.packet, data.delay);
-                let ack = fade10g::Request::Ack { negative: false, sequence, packet, delay, stored: None };
-                Some((packet as usize, ack.to_frame(mac, PC).to_vec()))
-            }
-            Model::Fade1(feb) => {
-                let mac = feb.mac();
-                let Ok((_, fade1::FebFrame::Data(data))) = fade1::parse_feb(feb.give(now)?) else { return None };
-                let (set, packet) = (data.set, data.packet);
-                let number = usize::from(set) * fade1::SET_PACKETS as usize + usize::from(packet);
-                Some((number, fade1::Request::Ack { set, packet, stored: None }.to_frame(mac, PC).to_vec()))
-            }
-        }
-    }
-
-    fn take(&mut self, frame: &[u8], now: Duration) {
-        match self {
-            Model::Fade10g(feb) => feb.take(frame, now),
-            Model::Fade1(feb) => feb.take(frame, now),
+        Protocol::Fade1 => {
+            board.take(&fade1::Request::Start { transmission: 0, permit: None }.to_frame(mac, PC), now);
         }
     }
 }
 
-struct Board {
-    feb: Model,
+/// A data frame if one is due: the number of its packet and the ACK.
+fn give(board: &mut Board<Endless>, now: Duration) -> Option<(usize, Vec<u8>)> {
+    let (mac, protocol) = (board.mac(), board.protocol());
+    let frame = board.give(now)?;
+    match protocol {
+        Protocol::Fade10g => {
+            let Ok((_, FebFrame::Data(data))) = fade10g::parse_feb(frame) else { return None };
+            let (sequence, packet, delay) = (data.sequence, data.packet, data.delay);
+            let ack = fade10g::Request::Ack { negative: false, sequence, packet, delay, stored: None };
+            Some((packet as usize, ack.to_frame(mac, PC).to_vec()))
+        }
+        Protocol::Fade1 => {
+            let Ok((_, fade1::FebFrame::Data(data))) = fade1::parse_feb(frame) else { return None };
+            let (set, packet) = (data.set, data.packet);
+            let number = usize::from(set) * fade1::SET_PACKETS as usize + usize::from(packet);
+            Some((number, fade1::Request::Ack { set, packet, stored: None }.to_frame(mac, PC).to_vec()))
+        }
+    }
+}
+
+/// A board on the link, and what has come of it.
+struct Member {
+    board: Board<Endless>,
     start: Duration,
     packets: u64,
     seen: Vec<bool>,
@@ -124,14 +98,14 @@ fn share(scene: Scene, seed: u64, warm_up: Duration, end: Duration) -> Share {
         random = next_random(random);
         random % below
     };
-    let mut all: Vec<Board> = (0..scene.boards)
+    let mut all: Vec<Member> = (0..scene.boards)
         .map(|i| {
             // Oscillators differ by up to 100 ppm.
             let pace = wire + Duration::from_nanos(draw(2));
-            let settings = Settings { pace, rule: scene.rule, ..Settings::default() };
+            let settings = BoardSettings { pace, rule: scene.rule, ..BoardSettings::default() };
             let mac = MacAddr([2, 0xfa, 0xde, 0, 0, i as u8]);
-            Board {
-                feb: Model::new(scene.protocol, mac, settings),
+            Member {
+                board: Board::new(scene.protocol, mac, settings, Endless),
                 start: Duration::from_nanos(draw(2_000_000)),
                 packets: 0,
                 seen: Vec::new(),
@@ -143,14 +117,14 @@ fn share(scene: Scene, seed: u64, warm_up: Duration, end: Duration) -> Share {
     let (mut now, mut line_free) = (Duration::ZERO, Duration::ZERO);
     while now < end {
         now += Duration::from_nanos(200);
-        for (i, board) in all.iter_mut().enumerate() {
-            if !board.feb.status().running {
-                if now >= board.start {
-                    board.feb.start(now);
+        for (i, member) in all.iter_mut().enumerate() {
+            if !member.board.status().running {
+                if now >= member.start {
+                    start(&mut member.board, now);
                 }
                 continue;
             }
-            let Some((number, ack)) = board.feb.give(now) else { continue };
+            let Some((number, ack)) = give(&mut member.board, now) else { continue };
             line_free = line_free.max(now);
             if (line_free - now).as_secs_f64() > scene.queue as f64 * per_byte {
                 continue;
@@ -169,11 +143,11 @@ fn share(scene: Scene, seed: u64, warm_up: Duration, end: Duration) -> Share {
         }
         while acks.front().is_some_and(|(at, ..)| *at <= now) {
             let (_, i, ack) = acks.pop_front().unwrap();
-            all[i].feb.take(&ack, now);
+            all[i].board.take(&ack, now);
         }
     }
     let capacity = (end - warm_up).as_secs_f64() / wire.as_secs_f64();
-    let status = all.iter().map(|b| b.feb.status());
+    let status = all.iter().map(|b| b.board.status());
     let (sent, again) = status.fold((0, 0), |(s, r), status| (s + status.sent, r + status.retransmitted));
     Share {
         rates: all.iter().map(|b| b.packets as f64 / capacity).collect(),

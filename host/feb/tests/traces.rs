@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use fadelink_feb::example::Example;
-use fadelink_feb::{Fade10gFeb, Fade1Feb, Settings, Status, User};
+use fadelink_feb::{BoardSettings, Fade10gBoard, Fade1Board, Status, User};
 use fadelink_vectors::{unhex, vectors};
 use fadelink_wire::fade1;
 use fadelink_wire::fade10g::{self, FebFrame, Request, Response, FILLER, PACKET_BYTES, REQUEST_LEN};
@@ -52,12 +52,12 @@ fn response(value: &Value) -> Option<Response> {
 
 fn replay(trace: &Value) -> usize {
     let number = |value: &Value| value.as_u64().unwrap() as u32;
-    let settings = Settings {
+    let settings = BoardSettings {
         window: number(&trace["window"]),
         first_packet: number(&trace["first_packet"]),
-        ..Settings::default()
+        ..BoardSettings::default()
     };
-    let mut feb = Fade10gFeb::new(FEB, settings, Gate { example: Example::default(), bytes: 0 });
+    let mut feb = Fade10gBoard::new(FEB, settings, Gate { example: Example::default(), bytes: 0 });
     let (mut overdue, mut fresh) = (0, 0);
     let events = trace["events"].as_array().unwrap();
     let mut left_over = events.iter().find_map(|event| event["out"]["last"].as_u64()).unwrap() as usize * 8;
@@ -108,7 +108,8 @@ fn replay(trace: &Value) -> usize {
 /// The same of FADE v1.
 fn replay1(trace: &Value) -> usize {
     let words = trace["words"].as_u64().unwrap() as usize;
-    let mut feb = Fade1Feb::new(FEB, Settings::default(), Gate { example: Example::default(), bytes: words * 8 });
+    let mut feb =
+        Fade1Board::new(FEB, BoardSettings::default(), Gate { example: Example::default(), bytes: words * 8 });
     let mut overdue = 0;
     for (at, event) in trace["events"].as_array().unwrap().iter().enumerate() {
         let place = format!("seed {} event {at}: {event}", trace["seed"]);

@@ -83,7 +83,7 @@ pub fn check_mtu(index: u32, mtu: u32, protocol: Option<Protocol>) -> Result<(),
 }
 
 /// The name of the interface with this index.
-pub(crate) fn name_of(index: u32) -> io::Result<String> {
+pub fn name_of(index: u32) -> io::Result<String> {
     // Any socket will do to ask.
     Ok(rustix::net::netdevice::index_to_name(&UnixDatagram::unbound()?, index)?)
 }

@@ -7,14 +7,14 @@ use std::sync::mpsc::{channel, Receiver as Replies};
 use std::sync::Arc;
 use std::time::Duration;
 
-use fadelink_feb::{Quirks, Settings};
+use fadelink_feb::{Board, BoardSettings};
 use fadelink_receiver::counters::LinkCounters;
 use fadelink_receiver::engine::{Command, CommandError, Confirm, Engine, FebConfig, Resumed};
 use fadelink_receiver::numbers::Numbers;
 use fadelink_receiver::shared::{Ending, Phase, Reader, Shared};
 use fadelink_wire::fade10g::{self, Request};
 use fadelink_wire::{fade1, MacAddr, Protocol};
-use model::{Cable, Counter, SoftFeb};
+use model::{Cable, Counter};
 
 const PC: MacAddr = MacAddr([2, 0xfa, 0xde, 0, 0, 0xf0]);
 const FEB: MacAddr = MacAddr([2, 0xfa, 0xde, 0, 0, 1]);
@@ -24,45 +24,30 @@ fn seed() -> u64 {
     std::env::var("FADELINK_SEED").ok().and_then(|s| s.parse().ok()).unwrap_or(1)
 }
 
-/// A board, of either protocol.
-enum Board {
-    Fade10g(SoftFeb),
-    Fade1(fadelink_feb::Fade1Feb<Counter>, Duration),
+/// A board whose time is told by the test, of either protocol.
+struct Timed {
+    board: Board<Counter>,
+    now: Duration,
 }
 
-impl Board {
-    fn new(protocol: Protocol, words: u64) -> Board {
+impl Timed {
+    fn new(protocol: Protocol, words: u64) -> Timed {
         let user = Counter { left: words, ..Counter::default() };
-        match protocol {
-            Protocol::Fade10g => Board::Fade10g(SoftFeb::new(FEB, 16, 0, words, Quirks::default())),
-            Protocol::Fade1 => {
-                Board::Fade1(fadelink_feb::Fade1Feb::new(FEB, Settings::default(), user), Duration::ZERO)
-            }
-        }
+        let settings = BoardSettings { window: 16, ..BoardSettings::default() };
+        Timed { board: Board::new(protocol, FEB, settings, user), now: Duration::ZERO }
     }
 
     fn take(&mut self, frame: &[u8]) {
-        match self {
-            Board::Fade10g(feb) => feb.take(frame),
-            Board::Fade1(feb, now) => feb.take(frame, *now),
-        }
+        self.board.take(frame, self.now);
     }
 
     fn give(&mut self, scan: bool) -> Option<Vec<u8>> {
-        match self {
-            Board::Fade10g(feb) => feb.give(scan),
-            Board::Fade1(feb, now) => {
-                *now += if scan { 20 * MS } else { Duration::from_micros(1) };
-                feb.give(*now).map(<[u8]>::to_vec)
-            }
-        }
+        self.now += if scan { 20 * MS } else { Duration::from_micros(1) };
+        self.board.give(self.now).map(<[u8]>::to_vec)
     }
 
     fn running(&self) -> bool {
-        match self {
-            Board::Fade10g(feb) => feb.running(),
-            Board::Fade1(feb, _) => feb.status().running,
-        }
+        self.board.status().running
     }
 }
 
@@ -110,7 +95,7 @@ impl Bench {
     }
 
     /// Exchanges what waits, and checks that what is confirmed is safe.
-    fn turn(&mut self, board: &mut Board, (up, down): (&mut Cable, &mut Cable)) {
+    fn turn(&mut self, board: &mut Timed, (up, down): (&mut Cable, &mut Cable)) {
         self.now += MS;
         let mut send = |frame: &[u8]| self.sent.push(frame.to_vec());
         for _ in 0..12 {
@@ -183,7 +168,7 @@ fn transmission(protocol: Protocol, case: u64) {
     let mut cable = || Cable::new(random.u64(..), loss, 0.05, 0.05);
     let (mut up, mut down) = (cable(), cable());
     let count = random.u64(50_000..300_000);
-    let mut board = Board::new(protocol, count);
+    let mut board = Timed::new(protocol, count);
     let (mut bench, mut disk, mut kills) = (Bench::new(protocol), Vec::new(), 0);
     let begun = bench.ask(fade10g::CMD_START, None);
     let mut outcome = Some(begun);
@@ -251,7 +236,7 @@ fn no_confirmed_word_of_fade1_is_lost_or_doubled() {
 fn a_board_that_was_reset_is_told() {
     for (protocol, ending) in [(Protocol::Fade10g, Ending::Unknown), (Protocol::Fade1, Ending::SwitchedOff)] {
         let (mut up, mut down) = (Cable::new(1, 0.0, 0.0, 0.0), Cable::new(2, 0.0, 0.0, 0.0));
-        let mut board = Board::new(protocol, 100);
+        let mut board = Timed::new(protocol, 100);
         let mut bench = Bench::new(protocol);
         let outcome = bench.ask(fade10g::CMD_START, Some(behind(5 * bench.packet_bytes())));
         (0..2000).for_each(|_| bench.turn(&mut board, (&mut up, &mut down)));
@@ -269,8 +254,8 @@ fn a_board_that_was_reset_is_told() {
 fn another_transmission_is_not_taken_for_this_one() {
     for protocol in [Protocol::Fade10g, Protocol::Fade1] {
         let (mut up, mut down) = (Cable::new(1, 0.0, 0.0, 0.0), Cable::new(2, 0.0, 0.0, 0.0));
-        let mut board = Board::new(protocol, 1_000_000);
-        let mut begin = |board: &mut Board, packets: u64| {
+        let mut board = Timed::new(protocol, 1_000_000);
+        let mut begin = |board: &mut Timed, packets: u64| {
             let mut bench = Bench::new(protocol);
             let outcome = bench.ask(fade10g::CMD_START, None);
             let mut disk = Vec::new();
@@ -301,7 +286,7 @@ fn another_transmission_is_not_taken_for_this_one() {
 #[test]
 fn only_the_last_packet_is_not_full() {
     let (mut up, mut down) = (Cable::new(1, 0.0, 0.0, 0.0), Cable::new(2, 0.0, 0.0, 0.0));
-    let mut board = Board::new(Protocol::Fade10g, 100);
+    let mut board = Timed::new(Protocol::Fade10g, 100);
     let mut bench = Bench::new(Protocol::Fade10g);
     let resumed = Resumed { protocol: Some(Protocol::Fade10g), ..behind(800) };
     let outcome = bench.ask(fade10g::CMD_START, Some(resumed));

@@ -6,7 +6,7 @@ use std::sync::mpsc::{channel, Receiver as Replies};
 use std::sync::Arc;
 use std::time::Duration;
 
-use fadelink_feb::{Fade10gFeb, Quirks, Settings, Status, User};
+use fadelink_feb::{BoardSettings, Fade10gBoard, Quirks, Status, User};
 use fadelink_receiver::engine::{Command, CommandError, Engine, FebConfig};
 use fadelink_receiver::numbers::Numbers;
 use fadelink_receiver::shared::Shared;
@@ -42,16 +42,16 @@ impl User for Sum {
     }
 }
 
-/// A board, and the time.
-struct Board {
-    feb: Fade10gFeb<Sum>,
+/// A board that adds, and the time.
+struct Adder {
+    feb: Fade10gBoard<Sum>,
     now: Duration,
 }
 
-impl Board {
-    fn new(firmware: Firmware) -> Board {
-        let settings = Settings { window: 1, quirks: Quirks::of(firmware), ..Settings::default() };
-        Board { feb: Fade10gFeb::new(FEB, settings, Sum::default()), now: Duration::ZERO }
+impl Adder {
+    fn new(firmware: Firmware) -> Adder {
+        let settings = BoardSettings { window: 1, quirks: Quirks::of(firmware), ..BoardSettings::default() };
+        Adder { feb: Fade10gBoard::new(FEB, settings, Sum::default()), now: Duration::ZERO }
     }
 
     /// A command of this computer, which another program has sent.
@@ -79,7 +79,7 @@ impl Program {
         Program { engine, sent: Vec::new() }
     }
 
-    fn command(&mut self, code: u16, argument: u32, board: &Board) -> Outcome {
+    fn command(&mut self, code: u16, argument: u32, board: &Adder) -> Outcome {
         let (tell, outcome) = channel();
         let reply = Box::new(move |result| tell.send(result).unwrap_or(()));
         let command = Command { code, argument, timeout: TIMEOUT, retries: 5, reply };
@@ -88,21 +88,21 @@ impl Program {
     }
 
     /// Passes what was sent to the board.
-    fn send(&mut self, board: &mut Board) {
+    fn send(&mut self, board: &mut Adder) {
         for frame in std::mem::take(&mut self.sent) {
             board.feb.take(&frame, board.now);
         }
     }
 
     /// Passes what the board sends to this program.
-    fn receive(&mut self, board: &mut Board) {
+    fn receive(&mut self, board: &mut Adder) {
         while let Some(frame) = board.feb.give(board.now) {
             self.engine.frame(frame, board.now, &mut |frame: &[u8]| self.sent.push(frame.to_vec()));
         }
     }
 
     /// The outcome, when all frames arrive.
-    fn outcome(&mut self, outcome: &Outcome, board: &mut Board) -> Result<u64, CommandError> {
+    fn outcome(&mut self, outcome: &Outcome, board: &mut Adder) -> Result<u64, CommandError> {
         loop {
             self.send(board);
             self.receive(board);
@@ -114,7 +114,7 @@ impl Program {
         }
     }
 
-    fn run(&mut self, code: u16, argument: u32, board: &mut Board) -> Result<u64, CommandError> {
+    fn run(&mut self, code: u16, argument: u32, board: &mut Adder) -> Result<u64, CommandError> {
         let outcome = self.command(code, argument, board);
         self.outcome(&outcome, board)
     }
@@ -128,7 +128,7 @@ fn folder(name: &str) -> PathBuf {
 
 #[test]
 fn a_session_begins_at_each_possible_last_number() {
-    let mut board = Board::new(Firmware::Fadelink);
+    let mut board = Adder::new(Firmware::Fadelink);
     for last in 0..=u16::MAX {
         board.executes(last, 10);
         let before = board.feb.user.sum;
@@ -143,7 +143,7 @@ fn a_session_begins_at_each_possible_last_number() {
 
 #[test]
 fn a_transmission_begins_and_ends_at_each_possible_last_number() {
-    let mut board = Board::new(Firmware::Fadelink);
+    let mut board = Adder::new(Firmware::Fadelink);
     for last in 0..=u16::MAX {
         board.executes(last, 0);
         let mut session = Program::new(Numbers::private(Some(last.wrapping_sub(2))), None);
@@ -159,7 +159,7 @@ fn a_transmission_begins_and_ends_at_each_possible_last_number() {
 
 #[test]
 fn a_published_board_is_sent_no_number_that_it_executed_last() {
-    let mut board = Board::new(Firmware::Published10g);
+    let mut board = Adder::new(Firmware::Published10g);
     for last in 1..=u16::MAX {
         board.executes(last, 10);
         let before = board.feb.user.sum;
@@ -179,7 +179,7 @@ fn a_number_that_a_frame_shows_is_not_sent() {
         let mut session = Program::new(Numbers::private(Some(last.wrapping_sub(1))), Some(Firmware::Published10g));
         let shown = fade10g::Response { code: ADD, csn: last, value: 5 }.to_frame(PC, FEB);
         session.engine.frame(&shown, Duration::ZERO, &mut |_: &[u8]| {});
-        session.command(ADD, 1, &Board::new(Firmware::Published10g));
+        session.command(ADD, 1, &Adder::new(Firmware::Published10g));
         let sent = fade10g::parse_request(&session.sent[0]).unwrap().1;
         let after = last.wrapping_add(1).max(1);
         assert_eq!(sent, Request::Command { code: ADD, csn: after, argument: 1 });
@@ -191,7 +191,7 @@ fn programs_that_take_turns() {
     let folder = folder("turns");
     for (shared, firmware) in [(true, Firmware::Fadelink), (false, Firmware::Fadelink), (true, Firmware::Published10g)]
     {
-        let mut board = Board::new(firmware);
+        let mut board = Adder::new(firmware);
         let numbers = |_| match shared {
             true => Numbers::shared(&folder, &firmware.to_string()).unwrap(),
             false => Numbers::private(None),
@@ -215,7 +215,7 @@ fn programs_that_take_turns() {
 fn a_program_that_is_killed_before_the_answer_spoils_no_command_of_the_next() {
     let folder = folder("killed");
     for shared in [true, false] {
-        let mut board = Board::new(Firmware::Fadelink);
+        let mut board = Adder::new(Firmware::Fadelink);
         for round in 0..2000 {
             let numbers = || match shared {
                 true => Numbers::shared(&folder, "board").unwrap(),
@@ -241,7 +241,7 @@ fn a_program_that_is_killed_before_the_answer_spoils_no_command_of_the_next() {
 fn a_program_with_a_counter_of_its_own_beside_one_that_shares() {
     // Its responses are not seen by the other, whose next number would be the same.
     let folder = folder("beside");
-    let mut board = Board::new(Firmware::Fadelink);
+    let mut board = Adder::new(Firmware::Fadelink);
     let mut sharing = Program::new(Numbers::shared(&folder, "board").unwrap(), None);
     for turn in 0..1000 {
         assert_eq!(sharing.run(ADD, 1, &mut board), Ok(2 * turn + 1));

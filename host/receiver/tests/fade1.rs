@@ -5,7 +5,7 @@ mod model;
 use std::time::Duration;
 
 use fadelink_feb::quirks::{Quirk, Quirks};
-use fadelink_feb::{Fade1Feb, Settings};
+use fadelink_feb::{BoardSettings, Fade1Board};
 use fadelink_receiver::engine::CommandError;
 use fadelink_receiver::shared::{Ending, Phase};
 use fadelink_receiver::Kind;
@@ -371,8 +371,8 @@ fn every_word_arrives_over_a_bad_cable() {
     let cases = [0.0, 0.01, 0.2].into_iter().flat_map(|loss| block_acks.map(|quirks| (loss, quirks)));
     for (i, (loss, quirks)) in cases.enumerate() {
         let words = 128 * 700 + 5;
-        let settings = Settings { quirks, ..Settings::default() };
-        let mut feb = Fade1Feb::new(FEB, settings, Counter { left: words, ..Counter::default() });
+        let settings = BoardSettings { quirks, ..BoardSettings::default() };
+        let mut feb = Fade1Board::new(FEB, settings, Counter { left: words, ..Counter::default() });
         let mut bench = Bench::new(None);
         let (mut up, mut down) =
             (Cable::new(seed + i as u64, loss, 0.02, 0.05), Cable::new(seed + 50, loss, 0.02, 0.05));

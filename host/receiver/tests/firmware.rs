@@ -9,14 +9,14 @@ use std::sync::mpsc::{channel, Receiver as Replies};
 use std::sync::Arc;
 use std::time::Duration;
 
-use fadelink_feb::{Fade10gFeb, Fade1Feb, Quirk, Quirks, Settings};
+use fadelink_feb::{Board, BoardSettings, Fade10gBoard, Quirk, Quirks};
 use fadelink_receiver::engine::{Command, CommandError, Confirm, Engine, FebConfig};
 use fadelink_receiver::numbers::Numbers;
 use fadelink_receiver::shared::{Phase, Reader, Shared};
 use fadelink_receiver::Kind;
 use fadelink_wire::fade10g::{self, Data, Identity, Request, Response};
 use fadelink_wire::{Firmware, MacAddr, Protocol, WordOrder};
-use model::board::{confirmed, Board, Words};
+use model::board::{confirmed, Words};
 use model::Cable;
 
 const PC: MacAddr = MacAddr([2, 0xfa, 0xde, 0, 0, 0xf0]);
@@ -321,17 +321,14 @@ fn whatever_was_confirmed_is_delivered() {
         };
         // FADE v1 begins with a whole packet.
         let words = random.u64(if fade1 { 128 } else { 1 }..30_000);
-        let settings = Settings {
+        let settings = BoardSettings {
             window: if firmware == Firmware::Published10g { 16 } else { 32 },
             quirks: Quirks::of(firmware),
-            ..Settings::default()
+            ..BoardSettings::default()
         };
         let user = Words { per_run: words, ..Words::default() };
-        let mut board = if fade1 {
-            Board::Fade1(Box::new(Fade1Feb::new(FEB, settings, user)))
-        } else {
-            Board::Fade10g(Box::new(Fade10gFeb::new(FEB, settings, user)))
-        };
+        let protocol = if fade1 { Protocol::Fade1 } else { Protocol::Fade10g };
+        let mut board = Board::new(protocol, FEB, settings, user);
         let loss = *random.choice(&[0.0, 0.02, 0.2]).unwrap();
         let cable = |seed| Cable::new(seed, loss, 0.02, 0.05);
         let (mut up, mut down) = (cable(random.u64(..)), cable(random.u64(..)));
@@ -422,7 +419,7 @@ fn boards_with_any_quirks_lose_nothing() {
         let order = if quirks.has(Quirk::BigWords) { WordOrder::Big } else { WordOrder::Little };
         let words = random.u64(1..20_000);
         let user = Words { per_run: words, ..Words::default() };
-        let mut board = Fade10gFeb::new(FEB, Settings { window: 16, quirks, ..Settings::default() }, user);
+        let mut board = Fade10gBoard::new(FEB, BoardSettings { window: 16, quirks, ..BoardSettings::default() }, user);
         let (mut up, mut down) = (Cable::new(random.u64(..), 0.05, 0.02, 0.05), Cable::new(case, 0.05, 0.02, 0.05));
         let mut program = Program::new(FebConfig { word_order: Some(order), ..SMALL });
         let started = program.command(fade10g::CMD_START);
@@ -460,8 +457,8 @@ fn every_number_of_valid_words_is_taken() {
         .flat_map(|firmware| (0..1024).map(move |words| (firmware, 1024 * (words % 3) + words)))
     {
         let user = Words { per_run: words, ..Words::default() };
-        let settings = Settings { window: 16, quirks: Quirks::of(firmware), ..Settings::default() };
-        let mut board = Fade10gFeb::new(FEB, settings, user);
+        let settings = BoardSettings { window: 16, quirks: Quirks::of(firmware), ..BoardSettings::default() };
+        let mut board = Fade10gBoard::new(FEB, settings, user);
         let mut program = Program::new(SMALL);
         program.command(fade10g::CMD_START);
         let (mut stopped, mut received) = (false, 0);

@@ -10,7 +10,7 @@ use std::sync::mpsc::channel;
 use std::sync::Arc;
 use std::time::Duration;
 
-use fadelink_feb::{Fade10gFeb, Fade1Feb, Quirk, Quirks, Settings, Status, User};
+use fadelink_feb::{Board, BoardSettings, Quirk, Quirks, Status, User};
 use fadelink_receiver::counters::LinkCounters;
 use fadelink_receiver::engine::{Command, Engine, FebConfig};
 use fadelink_receiver::numbers::Numbers;
@@ -51,33 +51,15 @@ impl User for Words {
     }
 }
 
-enum Board {
-    Fade10g(Box<Fade10gFeb<Words>>),
-    Fade1(Box<Fade1Feb<Words>>),
+fn switched_on(protocol: Protocol, quirks: Quirks, taken: Taken) -> Board<Words> {
+    let settings = BoardSettings { window: 16, quirks, ..BoardSettings::default() };
+    Board::new(protocol, FEB, settings, Words { taken, left: 1000 })
 }
 
-impl Board {
-    fn new(protocol: Protocol, quirks: Quirks, taken: Taken) -> Board {
-        let settings = Settings { window: 16, quirks, ..Settings::default() };
-        let user = Words { taken, left: 1000 };
-        match protocol {
-            Protocol::Fade10g => Board::Fade10g(Box::new(Fade10gFeb::new(FEB, settings, user))),
-            Protocol::Fade1 => Board::Fade1(Box::new(Fade1Feb::new(FEB, settings, user))),
-        }
-    }
-
-    fn exchange(&mut self, frame: Option<&[u8]>, now: Duration) -> Vec<Vec<u8>> {
-        match self {
-            Board::Fade10g(feb) => {
-                frame.into_iter().for_each(|frame| feb.take(frame, now));
-                std::iter::from_fn(|| feb.give(now).map(<[u8]>::to_vec)).take(3).collect()
-            }
-            Board::Fade1(feb) => {
-                frame.into_iter().for_each(|frame| feb.take(frame, now));
-                std::iter::from_fn(|| feb.give(now).map(<[u8]>::to_vec)).take(3).collect()
-            }
-        }
-    }
+/// What the board sends, at most three frames, after it has taken one.
+fn exchange(board: &mut Board<Words>, frame: Option<&[u8]>, now: Duration) -> Vec<Vec<u8>> {
+    frame.into_iter().for_each(|frame| board.take(frame, now));
+    std::iter::from_fn(|| board.give(now).map(<[u8]>::to_vec)).take(3).collect()
 }
 
 /// What a network does to frames.
@@ -140,7 +122,7 @@ fn run(seed: u64, protocol: Protocol, quirks: Quirks) -> Shown {
     let told = random.bool().then_some(protocol);
     let most = *random.choice(&[0, 1, 3]).unwrap();
     let taken = Taken::default();
-    let mut board = Board::new(protocol, quirks, taken.clone());
+    let mut board = switched_on(protocol, quirks, taken.clone());
     let config = FebConfig { ring_packets: 16, window: 16, protocol: told, ..FebConfig::default() };
     let (shared, reader) = Shared::new(config.ring_packets).unwrap();
     let mut engine = Engine::new(PC, false, Arc::new(LinkCounters::default()));
@@ -160,7 +142,7 @@ fn run(seed: u64, protocol: Protocol, quirks: Quirks) -> Shown {
         if faults < most && random.u8(..150) == 0 && now < 800 * MS {
             faults += 1;
             if random.bool() {
-                board = Board::new(protocol, quirks, taken.clone());
+                board = switched_on(protocol, quirks, taken.clone());
             } else {
                 let reset = match protocol {
                     Protocol::Fade10g => {
@@ -169,15 +151,15 @@ fn run(seed: u64, protocol: Protocol, quirks: Quirks) -> Shown {
                     }
                     Protocol::Fade1 => fade1::Request::Reset.to_frame(FEB, PC),
                 };
-                board.exchange(Some(&reset), now);
+                exchange(&mut board, Some(&reset), now);
             }
         }
         for frame in std::mem::take(&mut computer.sent) {
             network.put(&mut down, frame, now);
         }
-        let mut given = board.exchange(None, now);
+        let mut given = exchange(&mut board, None, now);
         while let Some(frame) = due(&mut down, now) {
-            given.extend(board.exchange(Some(&frame), now));
+            given.extend(exchange(&mut board, Some(&frame), now));
         }
         for frame in given.into_iter().filter(|_| now >= deaf) {
             network.put(&mut up, frame, now);

@@ -66,25 +66,25 @@ impl Order {
     }
 
     /// A connection was accepted, behind all others.
-    pub fn enter(self: &Arc<Order>, socket: &Arc<Connection>) -> Place {
+    pub fn enter(self: &Arc<Order>, socket: &Arc<Connection>) -> Turn {
         let mut state = self.lock();
         state.begun += 1;
         let (number, is_busy) = (state.begun, Arc::new(AtomicBool::new(false)));
         let open = Open { socket: socket.clone(), is_busy: is_busy.clone(), sources: BTreeSet::new() };
         state.open.insert(number, open);
         drop(state);
-        Place { order: self.clone(), number, is_busy }
+        Turn { order: self.clone(), number, is_busy }
     }
 }
 
 /// Of a connection, until this is dropped: it has ended then, and all of it was taken.
-pub(super) struct Place {
+pub(super) struct Turn {
     order: Arc<Order>,
     number: u64,
     is_busy: Arc<AtomicBool>,
 }
 
-impl Place {
+impl Turn {
     /// These sources send over it from now on. Waits until what has come over earlier connections of theirs was taken, or `must_end`.
     pub fn wait_for(&self, sources: &[u32], must_end: impl Fn() -> bool) {
         let begun = Instant::now();
@@ -102,7 +102,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for Turn {
     fn drop(&mut self) {
         self.order.lock().open.remove(&self.number);
         self.order.ended.notify_all();
@@ -112,7 +112,7 @@ impl Drop for Place {
 /// What a connection gives. It is asked for more when all that it gave was taken.
 pub(super) struct Input<'a> {
     pub socket: &'a Connection,
-    pub place: &'a Place,
+    pub place: &'a Turn,
     /// An error that is silence comes when nothing came for so long.
     pub patience: Duration,
 }

@@ -1,8 +1,6 @@
 //! Boards of both protocols whose source begins anew in each transmission.
 
-use std::time::Duration;
-
-use fadelink_feb::{Fade10gFeb, Fade1Feb, Status, User};
+use fadelink_feb::{Status, User};
 use fadelink_wire::fade1;
 use fadelink_wire::fade10g::{self, Request};
 
@@ -33,34 +31,6 @@ impl User for Words {
 
     fn command(&mut self, _: u16, _: u32, _: &Status) -> u64 {
         0
-    }
-}
-
-pub enum Board {
-    Fade10g(Box<Fade10gFeb<Words>>),
-    Fade1(Box<Fade1Feb<Words>>),
-}
-
-impl Board {
-    pub fn take(&mut self, frame: &[u8], now: Duration) {
-        match self {
-            Board::Fade10g(feb) => feb.take(frame, now),
-            Board::Fade1(feb) => feb.take(frame, now),
-        }
-    }
-
-    pub fn give(&mut self, now: Duration) -> Option<Vec<u8>> {
-        match self {
-            Board::Fade10g(feb) => feb.give(now).map(<[u8]>::to_vec),
-            Board::Fade1(feb) => feb.give(now).map(<[u8]>::to_vec),
-        }
-    }
-
-    pub fn user(&self) -> &Words {
-        match self {
-            Board::Fade10g(feb) => &feb.user,
-            Board::Fade1(feb) => &feb.user,
-        }
     }
 }
 

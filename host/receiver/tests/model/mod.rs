@@ -9,7 +9,7 @@ pub mod fade10g;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use fadelink_feb::{Fade10gFeb, Quirks, Settings, Status, User};
+use fadelink_feb::{BoardSettings, Fade10gBoard, Quirks, Status, User};
 use fadelink_receiver::{Confirm, FebConfig};
 use fadelink_wire::{Firmware, MacAddr, Protocol};
 
@@ -61,7 +61,7 @@ impl User for Counter {
 
 /// A FEB whose time is told by the test.
 pub struct SoftFeb {
-    pub feb: Fade10gFeb<Counter>,
+    pub feb: Fade10gBoard<Counter>,
     now: Duration,
 }
 
@@ -69,7 +69,11 @@ impl SoftFeb {
     pub fn new(mac: MacAddr, window: u32, first_packet: u32, words: u64, quirks: Quirks) -> SoftFeb {
         let user = Counter { left: words, ..Counter::default() };
         SoftFeb {
-            feb: Fade10gFeb::new(mac, Settings { window, first_packet, quirks, ..Settings::default() }, user),
+            feb: Fade10gBoard::new(
+                mac,
+                BoardSettings { window, first_packet, quirks, ..BoardSettings::default() },
+                user,
+            ),
             now: Duration::ZERO,
         }
     }

@@ -60,7 +60,7 @@ pub struct RunEnd {
 }
 
 /// One board.
-pub struct Board {
+pub struct StartedBoard {
     address: Ipv4Addr,
     /// It was asked whether its run is over, and has not answered.
     is_asked: Arc<AtomicBool>,
@@ -73,7 +73,7 @@ type Runs = Arc<Mutex<BTreeMap<Ipv4Addr, u8>>>;
 
 /// All boards, and what they answer.
 pub struct Boards {
-    boards: Vec<Board>,
+    boards: Vec<StartedBoard>,
     answers: Receiver<Answer>,
     runs: Runs,
     is_stopped: Arc<AtomicBool>,
@@ -245,7 +245,7 @@ impl Boards {
                 .name("slow control".into())
                 .spawn(move || serve(control, (port, &runs), &waiting, &requests, &answer))?;
             let is_asked = Arc::default();
-            boards.push(Board { address: *address, is_asked, requests: Some(request), thread: Some(thread) });
+            boards.push(StartedBoard { address: *address, is_asked, requests: Some(request), thread: Some(thread) });
         }
         let boards = Boards { boards, answers, runs, is_stopped };
         boards.boards.iter().for_each(|board| board.ask(Request::Start));
@@ -307,7 +307,7 @@ impl Boards {
     }
 }
 
-impl Board {
+impl StartedBoard {
     fn ask(&self, request: Request) {
         if let Some(requests) = &self.requests {
             // Its thread ends with this sender alone.

@@ -15,18 +15,18 @@ pub struct Chances {
 
 /// A number near the newest one, or any.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum Number {
     /// So many before or behind the newest one.
     Near(i32),
     /// Any.
     Far(u32),
 }
 
-impl Place {
-    pub fn any(random: &mut fastrand::Rng) -> Place {
-        let near = Place::Near(random.i32(-40..40));
+impl Number {
+    pub fn any(random: &mut fastrand::Rng) -> Number {
+        let near = Number::Near(random.i32(-40..40));
         if random.u8(0..4) == 0 {
-            Place::Far(random.u32(..))
+            Number::Far(random.u32(..))
         } else {
             near
         }
@@ -35,8 +35,8 @@ impl Place {
     /// The number.
     pub fn from(self, newest: u32) -> u32 {
         match self {
-            Place::Near(ahead) => newest.wrapping_add_signed(ahead),
-            Place::Far(number) => number,
+            Number::Near(ahead) => newest.wrapping_add_signed(ahead),
+            Number::Far(number) => number,
         }
     }
 }

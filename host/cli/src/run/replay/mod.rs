@@ -11,14 +11,14 @@ use std::time::{Duration, Instant};
 
 use anyhow::{ensure, Context};
 use fadelink_builder::sink::{self, EventKind};
-use fadelink_feb::Settings;
+use fadelink_feb::{Board, BoardSettings};
 use fadelink_runs::Depth;
 use fadelink_sinks::Parts;
 use fadelink_wire::{MacAddr, Protocol};
 use serde_json::Value;
 
 use crate::exit::{self, Usage};
-use crate::feb::{self, Board};
+use crate::feb;
 
 mod messages;
 mod recording;
@@ -82,7 +82,7 @@ fn address(text: &str) -> Result<(String, Ipv4Addr), String> {
 struct Boards {
     fade: Vec<Board<Recording>>,
     tcp: Vec<(Recording, u16)>,
-    udp: Vec<udp::Board>,
+    udp: Vec<udp::PlayedBoard>,
     crates: Vec<(Crates, u16)>,
 }
 
@@ -106,7 +106,7 @@ fn hashes_of(manifest: &Value) -> BTreeMap<String, String> {
 }
 
 /// A board with the UDP/IP stack.
-fn udp_board(args: &Args, source: &Arc<Source>, manifest: &Value, board: &Value) -> anyhow::Result<udp::Board> {
+fn udp_board(args: &Args, source: &Arc<Source>, manifest: &Value, board: &Value) -> anyhow::Result<udp::PlayedBoard> {
     let name = board["settings"]["name"].as_str().unwrap_or_default();
     let recording = Recording::of(source, args.speed, manifest, board)?;
     let peer = board["peer"].as_str().and_then(|peer| peer.parse::<SocketAddr>().ok());
@@ -115,7 +115,7 @@ fn udp_board(args: &Args, source: &Arc<Source>, manifest: &Value, board: &Value)
     let address = given.or(own).with_context(|| format!("board `{name}`: address: expected an IPv4 address"))?;
     let payload = manifest["begin"]["boards"][name]["payload"].as_u64().and_then(|bytes| u32::try_from(bytes).ok());
     let port = peer.map_or(0, |peer| peer.port());
-    Ok(udp::Board { recording, address, port, payload: payload.unwrap_or(PAYLOAD) })
+    Ok(udp::PlayedBoard { recording, address, port, payload: payload.unwrap_or(PAYLOAD) })
 }
 
 impl Boards {
@@ -140,7 +140,7 @@ impl Boards {
                 let mac: MacAddr = mac.parse().map_err(|error| anyhow::anyhow!("board `{name}`: mac: {error}"))?;
                 let protocol = board["protocol"].as_str().and_then(|protocol| protocol.parse().ok());
                 let protocol = protocol.unwrap_or(Protocol::Fade10g);
-                boards.fade.push(Board::new(protocol, mac, Settings::default(), recording));
+                boards.fade.push(Board::new(protocol, mac, BoardSettings::default(), recording));
             } else if settings["window_ns"].is_u64() {
                 let files = message_files(source, board)?.with_context(|| {
                     format!("crates `{name}`: the run has not their messages: expected a sink file:PATH")

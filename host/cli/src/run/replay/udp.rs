@@ -25,7 +25,7 @@ const OVERHEAD: u32 = 66;
 const BYTE_NS: u64 = 8;
 
 /// A board, before it is there.
-pub struct Board {
+pub struct PlayedBoard {
     pub recording: Recording,
     pub address: Ipv4Addr,
     /// Port that its datagrams come from.
@@ -47,7 +47,7 @@ fn bind(address: SocketAddrV4, name: &str) -> anyhow::Result<UdpSocket> {
     })
 }
 
-impl Board {
+impl PlayedBoard {
     /// Opens its ports.
     ///
     /// # Errors

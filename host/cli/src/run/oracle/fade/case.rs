@@ -3,7 +3,7 @@
 use fadelink_wire::{fade1, fade10g, Firmware, Protocol};
 
 use super::super::disk::Fault;
-use super::super::way::{Chances, Place};
+use super::super::way::{Chances, Number};
 
 /// When something happens, in steps: frames that pass the cable, and moments in which none does.
 #[derive(Debug, Clone, Copy)]
@@ -24,11 +24,11 @@ pub enum Event {
     /// A second program resets the board and begins a run, on this computer (true) or another.
     SecondProgram(bool),
     /// A data frame with other words.
-    Data(Place),
+    Data(Number),
     /// The same, with the first word that the board gives this packet, if it is one of Fadelink: of others no more is compared.
-    Begins(Place),
+    Begins(Number),
     /// A data frame with other words as the last packet.
-    Last(Place),
+    Last(Number),
     /// An answer that the board did not give.
     Answer,
     /// Frames that were damaged on the way.
@@ -134,7 +134,7 @@ impl Event {
     fn any(random: &mut fastrand::Rng, durable: bool) -> Event {
         let asks = [Ask::Reset, Ask::Start, Ask::Stop, Ask::Identify, Ask::Confirm];
         let ask = *random.choice(&asks).unwrap_or(&Ask::Reset);
-        let place = Place::any(random);
+        let place = Number::any(random);
         match random.u8(0..20) {
             0 | 1 => Event::Other(ask),
             2 | 3 => Event::Forged(ask),
@@ -148,9 +148,9 @@ impl Event {
             13 => Event::Other(Ask::Reset),
             14 | 15 => Event::SecondProgram(random.bool()),
             16 => Event::Begins(place),
-            17 => Event::Begins(Place::Near(random.i32(0..4))),
+            17 => Event::Begins(Number::Near(random.i32(0..4))),
             _ if durable => Event::Kill,
-            _ => Event::Data(Place::Near(random.i32(0..4))),
+            _ => Event::Data(Number::Near(random.i32(0..4))),
         }
     }
 }

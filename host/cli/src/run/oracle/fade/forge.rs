@@ -4,7 +4,7 @@ use fadelink_wire::fade10g::{self, DATA_FRAME_LEN, PACKET_BYTES};
 use fadelink_wire::{fade1, MacAddr, Protocol};
 
 use super::super::record::word;
-use super::super::way::Place;
+use super::super::way::Number;
 use super::case::Ask;
 
 pub struct Forger {
@@ -54,7 +54,7 @@ impl Forger {
     }
 
     /// A data frame with words of its own.
-    pub fn data(&mut self, place: Place, newest: u32, is_last: bool) -> Vec<u8> {
+    pub fn data(&mut self, place: Number, newest: u32, is_last: bool) -> Vec<u8> {
         let packet = place.from(newest);
         let mut payload = [0; PACKET_BYTES];
         payload.iter_mut().for_each(|byte| *byte = self.random.u8(..));
@@ -94,7 +94,7 @@ impl Forger {
     }
 
     /// The same, with the first word of that packet in this run of the source.
-    pub fn begins(&mut self, place: Place, newest: u32, run: Option<u64>) -> Vec<u8> {
+    pub fn begins(&mut self, place: Number, newest: u32, run: Option<u64>) -> Vec<u8> {
         let mut frame = self.data(place, newest, false);
         let (header, packet) = self.lengths();
         if let Some(run) = run {

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use fadelink_feb::Board;
 use fadelink_receiver::backend::{Backend, Losses, Send};
 use fadelink_wire::{fade1, fade10g, Firmware, MacAddr, Protocol};
 use rustix::time::{
@@ -15,8 +16,8 @@ use rustix::time::{
 };
 
 use super::super::disk::Disk;
-use super::super::record::Record;
-use super::board::Board;
+use super::super::record::{Record, Source};
+use super::board::board;
 use super::cable::Cable;
 use super::case::{Ask, Case, Event, When};
 use super::forge::Forger;
@@ -35,7 +36,7 @@ pub struct World {
     case: Case,
     epoch: Instant,
     /// `None`: without power.
-    board: Option<Board>,
+    board: Option<Board<Source>>,
     pub record: Record,
     up: Cable,
     forger: Forger,
@@ -93,7 +94,7 @@ impl World {
         };
         Arc::new(Mutex::new(World {
             epoch: Instant::now(),
-            board: Some(Board::new(BOARD, &case, record.clone())),
+            board: Some(board(BOARD, &case, record.clone())),
             record,
             up: Cable::new(&case, COMPUTER),
             forger,
@@ -143,14 +144,14 @@ impl World {
         self.step += 1;
         self.events();
         if self.board.is_none() && self.step >= self.power_back {
-            self.board = Some(Board::new(BOARD, &self.case, self.record.clone()));
+            self.board = Some(board(BOARD, &self.case, self.record.clone()));
         }
         for frame in std::mem::take(&mut self.down) {
             self.board_takes(&frame, true);
         }
         for _ in 0..BURST {
             let now = self.epoch.elapsed();
-            let Some(frame) = self.board.as_mut().and_then(|board| board.give(now)) else { break };
+            let Some(frame) = self.board.as_mut().and_then(|board| board.give(now).map(<[u8]>::to_vec)) else { break };
             self.step += 1;
             let (run, is_out) = (self.record.runs().len(), self.is_out());
             self.note_last(&frame);

@@ -33,7 +33,7 @@ pub enum Scan {
 }
 
 #[derive(Debug, Clone)]
-pub struct Board {
+pub struct SenderCase {
     /// Words of a run of the source, and how many come at once.
     pub words: u64,
     pub burst: u64,
@@ -54,7 +54,7 @@ pub struct Case {
     pub named: bool,
     /// An end counts that nobody has asked for.
     pub told: bool,
-    pub boards: Vec<Board>,
+    pub boards: Vec<SenderCase>,
     /// When, from a board's address (its number) or from another one.
     pub scans: Vec<(u64, Option<usize>, Scan)>,
     /// The end is asked for when so many bytes have come, or after so many milliseconds.
@@ -64,8 +64,8 @@ pub struct Case {
     pub disk: Option<Fault>,
 }
 
-impl Board {
-    fn any(random: &mut fastrand::Rng) -> Board {
+impl SenderCase {
+    fn any(random: &mut fastrand::Rng) -> SenderCase {
         let most = *random.choice(&[1, 10, 1000, 30_000]).unwrap_or(&1);
         let words = random.u64(0..=most);
         let count = *random.choice(&[0, 0, 0, 1, 1, 2]).unwrap_or(&0);
@@ -77,7 +77,7 @@ impl Board {
             6 => Event::Ended,
             _ => Event::Pause(random.u64(1..150)),
         };
-        Board {
+        SenderCase {
             words,
             burst: *random.choice(&[10_000, 200, 3]).unwrap_or(&1),
             ends: random.bool(),
@@ -94,7 +94,7 @@ impl Case {
         let mut random = fastrand::Rng::with_seed(seed);
         let random = &mut random;
         let named = random.bool();
-        let boards: Vec<_> = (0..random.usize(1..=2)).map(|_| Board::any(random)).collect();
+        let boards: Vec<_> = (0..random.usize(1..=2)).map(|_| SenderCase::any(random)).collect();
         let bytes = boards.iter().map(|board| board.words * 8).sum();
         let scan = |random: &mut fastrand::Rng| {
             let from = random.bool().then(|| random.usize(0..boards.len()));

@@ -11,7 +11,7 @@ use fadelink_feb::User;
 
 use super::super::connect::{self, Other};
 use super::super::record::{Record, Source};
-use super::case::{Board, Event, Scan};
+use super::case::{Event, Scan, SenderCase};
 
 /// How often is looked for what is new.
 const LOOK: Duration = Duration::from_micros(500);
@@ -100,7 +100,7 @@ impl World {
     }
 
     /// A board, until the seed is over.
-    pub fn serve(&self, number: usize, board: &Board) {
+    pub fn serve(&self, number: usize, board: &SenderCase) {
         let mut events = board.events.clone();
         let mut source = Source::new(self.records[number].clone(), board.words, board.burst);
         let mut without_power = Vec::new();
@@ -131,7 +131,7 @@ impl World {
     fn send(
         &self,
         mut stream: TcpStream,
-        (number, board): (usize, &Board),
+        (number, board): (usize, &SenderCase),
         source: &mut Source,
         events: &mut Vec<(u64, Event)>,
     ) -> Ending {

@@ -1,7 +1,7 @@
 //! What a seed chooses: a board, a network, a disk, and what happens when.
 
 use super::super::disk::Fault;
-use super::super::way::{Chances, Place};
+use super::super::way::{Chances, Number};
 
 /// When something happens, in steps: datagrams that the board sends, and moments in which it sends none.
 #[derive(Debug, Clone, Copy)]
@@ -18,9 +18,9 @@ pub enum Event {
     /// Another program uses the slow control.
     Other(Ask),
     /// A datagram with other words, from the board's address.
-    Data(Place, Run),
+    Data(Number, Run),
     /// An end of a run, from the board's address.
-    End(Place, Run),
+    End(Number, Run),
     /// A datagram with words from another address (true), or another port of the board's.
     Sender(bool),
     /// A reply of the slow control that the board did not give.
@@ -140,7 +140,7 @@ impl Event {
         let asks =
             [Ask::Stop, Ask::Start, Ask::Restart, Ask::Redirect, Ask::RedirectAndBack(random.bool()), Ask::Payload];
         let ask = *random.choice(&asks).unwrap_or(&Ask::Stop);
-        let place = Place::any(random);
+        let place = Number::any(random);
         let run = *random.choice(&[0, 0, 0, 1, -1, 2, 127, -128]).unwrap_or(&0);
         match random.u8(0..20) {
             0..=3 => Event::Other(ask),
@@ -154,7 +154,7 @@ impl Event {
             15 | 16 => Event::PowerLossAndStart(random.u64(0..100)),
             17 => Event::CableOut(random.u64(1..300)),
             18 => Event::Kill,
-            _ => Event::End(Place::Near(random.i32(0..4)), 0),
+            _ => Event::End(Number::Near(random.i32(0..4)), 0),
         }
     }
 }

@@ -13,7 +13,7 @@ use fadelink_wire::udp::{self, Datagram, Reply, Request};
 
 use super::super::connect;
 use super::super::record::{Record, Source};
-use super::super::way::Place;
+use super::super::way::Number;
 use super::case::{Ask, Case, Event, Run, When};
 use super::network::Network;
 
@@ -298,7 +298,7 @@ impl World {
     }
 
     /// A datagram that the board has not sent.
-    fn forged(&mut self, place: Place, run: Run, end: bool) -> Vec<u8> {
+    fn forged(&mut self, place: Number, run: Run, end: bool) -> Vec<u8> {
         let (newest, present) = self.network.newest;
         let counter = place.from(newest);
         let words: Vec<u8> = match end {
@@ -322,7 +322,7 @@ impl World {
                 self.network.inject(payload, self.receiver);
             }
             Event::Sender(is_other) => {
-                let payload = self.forged(Place::Near(1), 0, false);
+                let payload = self.forged(Number::Near(1), 0, false);
                 let Sockets { beside, other, .. } = &self.sockets;
                 let _ = if is_other { other } else { beside }.send_to(&payload, self.receiver);
             }

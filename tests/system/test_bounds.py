@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import resource
 import signal
 import socket
@@ -77,6 +78,12 @@ def finish(lab, count):
     return lab.manifest()
 
 
+def unused(lab, port):
+    """The connections to a port that no data was taken of, as the metrics show them by reason."""
+    rows = re.findall(r'^fadelink_port_connections_total{port="(\d+)",reason="(\w+)"} (\d+)$', ask(lab, "GET", "/metrics")[1], re.M)
+    return {reason: int(value) for at, reason, value in rows if int(at) == port}
+
+
 @pytest.mark.parametrize("text, data", DATA.items(), ids=["tcp", "crates"])
 @pytest.mark.parametrize("limit", [None, 300], ids=["", "few descriptors"])
 def test_idle_connections_keep_no_board_out(lab, allow_many, text, data, limit):
@@ -105,6 +112,8 @@ def test_idle_connections_keep_no_board_out(lab, allow_many, text, data, limit):
     (group,), (found,) = manifest["groups"], manifest["boards"]
     assert manifest["state"] == "complete" and found["verdict"] == "complete", (manifest, (lab.bench.tmp / "err").read_text())
     counts = group | found
+    shown = unused(lab, 10000)
+    assert shown["displaced"] == counts["displaced_connections"] and shown["refused"] == counts["refused"], (shown, counts)
     assert counts["displaced_connections"] > 0 and (counts["refused"] > 0) == bool(limit), counts
     process.signal(signal.SIGTERM)
     process.finish()
@@ -124,6 +133,7 @@ def test_half_requests_keep_nobody_from_asking(lab, allow_many):
         assert asker.recv(100).startswith(b"HTTP/1.1 200")
     open_files = len(os.listdir(f"/proc/{process.popen.pid}/fd"))
     assert open_files < 150, open_files
+    assert unused(lab, 9470)["displaced"] > 0
     sender = board(lab, COUNTER)
     wait_for(lambda: state(lab)["bytes"] >= len(COUNTER))
     sender.close()

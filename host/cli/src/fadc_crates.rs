@@ -15,6 +15,7 @@ use serde::Serialize;
 use crate::board::any_address;
 use crate::deadline::{Deadline, Limits};
 use crate::interrupts::Interrupts;
+use crate::metrics::Meter;
 use crate::verdict::{Accept, End, Evidence};
 
 #[derive(clap::Args)]
@@ -82,6 +83,7 @@ const TICK: Duration = Duration::from_millis(10);
 /// The run of a server.
 pub struct Run {
     server: Server,
+    port: u16,
     deadline: Deadline,
     streams: Option<u32>,
     interrupts: Interrupts,
@@ -96,7 +98,13 @@ impl Run {
         let Settings { address, ref addresses, streams, limits, patience } = *settings;
         let server = Server::listen(address, addresses.clone(), patience, take)
             .with_context(|| format!("--tcp {}: listening on {address}", address.port()))?;
-        Ok(Run { server, deadline: Deadline::new(limits), streams, interrupts: interrupts.clone() })
+        Ok(Run {
+            server,
+            port: address.port(),
+            deadline: Deadline::new(limits),
+            streams,
+            interrupts: interrupts.clone(),
+        })
     }
 
     /// Asks for the end where it is time; true: it was asked for, and no connection is opened any more.
@@ -118,6 +126,18 @@ impl Run {
         self.server.came()
     }
 
+    /// Connections that no messages were taken of so far.
+    pub fn unused(&self) -> Unused {
+        let Run { server, port, .. } = self;
+        Unused {
+            port: *port,
+            refused: server.refused(),
+            displaced_connections: server.displaced(),
+            other_connections: server.others(),
+            empty_connections: server.empty(),
+        }
+    }
+
     /// Waits for the connections' ends, until the user asks for the end again; what came over them. `give_up`: those that take what
     /// came wait for nothing any more.
     pub fn finish(mut self, give_up: impl FnOnce()) -> Connections {
@@ -128,11 +148,38 @@ impl Run {
             give_up();
             self.server.abort();
         }
-        let Run { server, .. } = self;
-        let counts = (server.refused(), server.displaced(), server.others(), server.empty());
-        let (came, is_served) = server.join();
-        let (refused, displaced_connections, other_connections, empty_connections) = counts;
-        Connections { came, refused, displaced_connections, other_connections, empty_connections, unserved: !is_served }
+        let unused = self.unused();
+        let (came, is_served) = self.server.join();
+        Connections { came, unused, unserved: !is_served }
+    }
+}
+
+/// Connections to a port that no messages were taken of.
+#[derive(Debug, Default, Clone, Serialize)]
+pub struct Unused {
+    #[serde(skip)]
+    port: u16,
+    /// Times that one could not be accepted.
+    refused: u64,
+    /// Those over which nothing came that were closed to make room for others.
+    displaced_connections: u64,
+    /// Those that were closed, for they are not of the crates' addresses.
+    other_connections: u64,
+    /// Those over which nothing came until they ended.
+    empty_connections: u64,
+}
+
+impl Unused {
+    /// Shows them.
+    pub fn measure(&self, meter: &mut Meter) {
+        let Unused { port, refused, displaced_connections, other_connections, empty_connections } = *self;
+        let reasons = [
+            ("refused", refused),
+            ("displaced", displaced_connections),
+            ("other", other_connections),
+            ("empty", empty_connections),
+        ];
+        meter.port(port, &reasons);
     }
 }
 
@@ -141,14 +188,8 @@ impl Run {
 pub struct Connections {
     #[serde(flatten)]
     pub came: Came,
-    /// Times that one could not be accepted.
-    pub refused: u64,
-    /// Those over which nothing came that were closed to make room for others.
-    pub displaced_connections: u64,
-    /// Those that were closed, for they are not of the crates' addresses.
-    pub other_connections: u64,
-    /// Those over which nothing came until they ended.
-    pub empty_connections: u64,
+    #[serde(flatten)]
+    pub unused: Unused,
     /// Some could not be until the end.
     pub unserved: bool,
 }
@@ -187,14 +228,12 @@ impl Connections {
 
     /// Tells why connections broke, and how many were not served.
     pub fn tell(&self) {
-        if self.other_connections > 0 {
-            tracing::warn!(
-                "{} connections of others than the crates (--addresses) were closed",
-                self.other_connections
-            );
+        let Unused { other_connections, refused, .. } = self.unused;
+        if other_connections > 0 {
+            tracing::warn!("{other_connections} connections of others than the crates (--addresses) were closed");
         }
-        if self.refused > 0 {
-            tracing::warn!("{} times a connection could not be accepted", self.refused);
+        if refused > 0 {
+            tracing::warn!("{refused} times a connection could not be accepted");
         }
         if let Some(error) = &self.came.earlier.error {
             let more = match self.came.earlier.broken {

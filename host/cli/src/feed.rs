@@ -61,6 +61,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
             looked = Some(Instant::now());
             let came = run.came();
             meter.connections(&came);
+            run.unused().measure(&mut meter);
             let known = Evidence { joined: fadc_crates::rivals(&came), ..fadc_crates::so_far(&came) };
             metrics::set_verdict("feed", &Verdict::so_far(known), false);
             meter.count("fadelink_feed_delivered_messages_total", &[], feeder.delivered());
@@ -74,6 +75,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     }
     progress.finish();
     let came = health::while_busy(|| run.finish(|| feeder.give_up()));
+    came.unused.measure(&mut meter);
     let must_abort = || interrupts.must_abort();
     let delivering = health::while_busy(|| feeder.finish(must_abort)).err().map(|error| error.to_string());
     let look = || match health::while_busy(|| feeder.look(must_abort)) {

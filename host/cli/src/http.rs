@@ -94,24 +94,30 @@ async fn serve_connection<L: Listener>(stream: L::Io, routes: Router) {
     }
 }
 
-async fn serve_all<L: Listener>(mut listener: L, routes: Router) {
+/// Serves all connections; `port`: of a server that others reach over a network.
+async fn serve_all<L: Listener>(mut listener: L, routes: Router, port: Option<u16>) {
     let mut open: VecDeque<JoinHandle<()>> = VecDeque::new();
     loop {
         let (stream, _) = listener.accept().await;
         open.retain(|connection| !connection.is_finished());
         if open.len() >= CONNECTIONS {
             open.pop_front().inspect(JoinHandle::abort);
+            port.inspect(|port| metrics::count_displaced(*port));
         }
         open.push_back(tokio::spawn(serve_connection::<L>(stream, routes.clone())));
     }
 }
 
 /// Serves from now on, in a thread of its own; `open` makes the listener.
-fn in_thread<L: Listener>(open: impl FnOnce() -> io::Result<L> + Send + 'static, routes: Router) -> io::Result<()> {
+fn in_thread<L: Listener>(
+    open: impl FnOnce() -> io::Result<L> + Send + 'static,
+    routes: Router,
+    port: Option<u16>,
+) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let serve = async move {
         match open() {
-            Ok(listener) => serve_all(listener, routes).await,
+            Ok(listener) => serve_all(listener, routes, port).await,
             Err(error) => tracing::error!("HTTP server: {error}"),
         }
     };
@@ -127,7 +133,7 @@ pub fn serve(address: SocketAddr, routes: Router) -> io::Result<SocketAddr> {
     let listener = TcpListener::bind(address)?;
     listener.set_nonblocking(true)?;
     let bound = listener.local_addr()?;
-    in_thread(|| tokio::net::TcpListener::from_std(listener), routes)?;
+    in_thread(|| tokio::net::TcpListener::from_std(listener), routes, Some(bound.port()))?;
     Ok(bound)
 }
 
@@ -137,7 +143,7 @@ pub fn serve(address: SocketAddr, routes: Router) -> io::Result<SocketAddr> {
 /// The operating system's.
 pub fn serve_unix(listener: UnixListener, routes: Router) -> io::Result<()> {
     listener.set_nonblocking(true)?;
-    in_thread(|| tokio::net::UnixListener::from_std(listener), routes)
+    in_thread(|| tokio::net::UnixListener::from_std(listener), routes, None)
 }
 
 /// Serves metrics and health of `command`, for --metrics.

@@ -65,6 +65,7 @@ const METRICS: &[(&str, Kind, &str)] = &[
         Counter,
         "Times that the interface could not receive: down, port of a bridge, another address.",
     ),
+    ("fadelink_port_connections_total", Counter, "Connections to a port that no data was taken of, by reason."),
     ("fadelink_udp_datagrams_total", Counter, "Datagrams of a board that came in time."),
     ("fadelink_udp_lost_datagrams_total", Counter, "Datagrams that did not come."),
     ("fadelink_udp_late_datagrams_total", Counter, "Datagrams that came after they were given up for lost."),
@@ -156,6 +157,13 @@ pub fn count_run(result: Option<&'static str>) {
     for known in RESULTS {
         counter!("fadelink_runs_total", "result" => known).increment(u64::from(result == Some(known)));
     }
+}
+
+const PORT_CONNECTIONS: &str = "fadelink_port_connections_total";
+
+/// A connection to the HTTP server at this port made room for another.
+pub fn count_displaced(port: u16) {
+    counter!(PORT_CONNECTIONS, "port" => port.to_string(), "reason" => "displaced").increment(1);
 }
 
 /// The metrics, in the text format of Prometheus.
@@ -317,6 +325,14 @@ impl Meter {
                 let labels = [("interface", interface), ("reason", reason)];
                 self.count("fadelink_link_dropped_frames_total", &labels, value);
             }
+        }
+    }
+
+    /// Connections to a port that no data was taken of, by reason.
+    pub fn port(&mut self, port: u16, reasons: &[(&'static str, u64)]) {
+        let port = port.to_string();
+        for (reason, value) in reasons {
+            self.count(PORT_CONNECTIONS, &[("port", &port), ("reason", reason)], *value);
         }
     }
 

@@ -19,7 +19,7 @@ use fadelink_wire::fadc::TICK_NS;
 use serde::Serialize;
 use serde_json::{json, Map};
 
-use crate::fadc_crates::{self, Connections};
+use crate::fadc_crates::{self, Connections, Unused};
 use crate::http;
 use crate::interrupts::Interrupts;
 use crate::metrics::{self, Meter};
@@ -202,6 +202,15 @@ impl Report {
         }
     }
 
+    /// Shows the connections that no messages were taken of, at the end.
+    pub fn measure(&self, meter: &mut Meter) {
+        match &self.from {
+            From::Tcp { came, .. } => came.unused.measure(meter),
+            #[cfg(feature = "kafka")]
+            From::Kafka(_) => {}
+        }
+    }
+
     /// Tells why connections broke, and what was wrong with messages.
     pub fn tell(&self) {
         match &self.from {
@@ -246,6 +255,7 @@ struct Progressed {
     events: u64,
     joined: Joined,
     came: Came,
+    unused: Unused,
 }
 
 impl Progressed {
@@ -327,7 +337,7 @@ fn join(
                 viewers.lock().set_joiner(json!(joined));
             }
             viewers.tick();
-            let progressed = Progressed { events: viewers.events, joined, came: run.came() };
+            let progressed = Progressed { events: viewers.events, joined, came: run.came(), unused: run.unused() };
             *shared.lock().unwrap_or_else(PoisonError::into_inner) = progressed;
             if wanted.is_some_and(|wanted| viewers.events >= wanted) || !viewers.sinks.are_well() {
                 interrupts.stop();
@@ -371,6 +381,7 @@ impl Group for Crates {
         self.look(|progressed| {
             meter.builder(&self.name, progressed.events, &progressed.joined);
             meter.connections(&progressed.came);
+            progressed.unused.measure(meter);
             let known = fadc_crates::so_far(&progressed.came);
             let known = Evidence { joined: progressed.joined.clone(), ..known };
             if !self.is_finished() {
@@ -385,9 +396,10 @@ impl Group for Crates {
         Ok(self.is_finished())
     }
 
-    fn finish(self: Box<Self>, silent: bool, _meter: &mut Meter) -> anyhow::Result<Outcome> {
+    fn finish(self: Box<Self>, silent: bool, meter: &mut Meter) -> anyhow::Result<Outcome> {
         let name = self.name.clone();
         let report = self.report()?;
+        report.measure(meter);
         report.tell();
         if !silent {
             report.print();

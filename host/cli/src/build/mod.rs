@@ -110,6 +110,7 @@ fn from_tcp(args: &Args, port: u16, interrupts: &Interrupts) -> anyhow::Result<R
     }
     progress.finish();
     let report = health::while_busy(|| crates.report())?;
+    report.measure(&mut meter);
     show(args, &report)?;
     Ok(report)
 }

@@ -325,6 +325,7 @@ fn is_silence(error: &io::Error) -> bool {
 pub struct Streams {
     session: Arc<Session>,
     server: Server,
+    port: u16,
     /// Of all of them.
     deadline: Deadline,
     wanted: Option<u32>,
@@ -362,7 +363,21 @@ impl Streams {
             }))
         });
         let server = server.with_context(|| format!("--tcp {}: listening on {address}", address.port()))?;
-        Ok(Streams { session, server, deadline: Deadline::new(limits), wanted: streams })
+        Ok(Streams { session, server, port: address.port(), deadline: Deadline::new(limits), wanted: streams })
+    }
+}
+
+impl Streams {
+    /// Connections that are not those of its streams.
+    fn measure_port(&self, meter: &mut Meter) {
+        let of_session = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let reasons = [
+            ("refused", self.server.refused()),
+            ("displaced", self.server.displaced()),
+            ("other", of_session(&self.session.others)),
+            ("unrecorded", of_session(&self.session.unrecorded)),
+        ];
+        meter.port(self.port, &reasons);
     }
 }
 
@@ -377,6 +392,7 @@ impl Group for Streams {
     }
 
     fn measure(&self, meter: &mut Meter) {
+        self.measure_port(meter);
         for (index, Stream { recorded, end, .. }) in self.session.lock().iter().enumerate() {
             let error = end.as_ref().and_then(|end| end.end.clone().err());
             if index < SHOWN {
@@ -421,6 +437,7 @@ impl Group for Streams {
 
     fn finish(self: Box<Self>, silent: bool, meter: &mut Meter) -> anyhow::Result<Outcome> {
         let (refused, displaced) = (self.server.refused(), self.server.displaced());
+        self.measure_port(meter);
         // Of streams whose number is known, those that did not come are missing.
         let is_served = self.server.join() || self.wanted.is_some();
         if !is_served {

@@ -1,4 +1,4 @@
-"""Two boards behind one port of a switch, RTL in virtual time. host/feb/tests/sharing.rs has many seeds and queues."""
+"""Two boards behind one port of a switch, RTL in virtual time. host/feb/tests/all/sharing.rs has many seeds and queues."""
 
 import json
 import subprocess

@@ -102,7 +102,7 @@ def test_killed_receivers_leave_nothing_behind_that_the_next_takes_for_its_own(b
 
 @pytest.mark.parametrize("words", [1, 255, 256, 1023, 1024, 5000])
 def test_numbers_of_valid_words(bench, words):
-    """Of the last packet. (host/receiver/tests/firmware.rs has all 1,024.)"""
+    """Of the last packet. (host/receiver/tests/all/firmware.rs has all 1,024.)"""
     board(bench, "published-10g", "--loss", "0.02", "--words", words)
     finished = all_of(bench, words // 1024 * 8192)
     status, result = report(finished)

@@ -7,9 +7,7 @@ use fadelink_builder::inspect::Inspector;
 use fadelink_builder::Policy;
 use proptest::prelude::*;
 
-mod bench;
-
-use bench::{message, two, Bench};
+use crate::bench::{message, two, Bench};
 
 /// A stream over one connection.
 struct Crate {

@@ -1,14 +1,12 @@
 //! How a transmission of FADE v1 ends: what STOP, silence and the FEB's answers prove, frame by frame in simulated time.
 
-mod model;
-
 use std::time::Duration;
 
+use crate::model::fade1::{config, data, Bench, MS};
 use fadelink_receiver::engine::{Actions, CommandError, FebConfig};
 use fadelink_receiver::shared::{Ending, Phase};
 use fadelink_wire::fade1::{self, Request};
 use fadelink_wire::{fade10g, Firmware, MacAddr, Protocol, Resets};
-use model::fade1::{config, data, Bench, MS};
 
 #[test]
 fn stop_is_repeated_until_there_is_silence() {

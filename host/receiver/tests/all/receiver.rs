@@ -1,19 +1,17 @@
 //! The receiver with its thread, over a cable in memory, against a FEB in software.
 
-mod model;
-
 use std::os::fd::{AsFd, AsRawFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crate::model::{SoftFeb, FADELINK};
 use fadelink_feb::Quirks;
 use fadelink_receiver::backend::in_process::InProcess;
 use fadelink_receiver::backend::{Backend, Losses, Send};
 use fadelink_receiver::shared::Phase;
 use fadelink_receiver::{CommandError, Error, FebConfig, Holder, Receiver};
 use fadelink_wire::{fade10g, MacAddr};
-use model::{SoftFeb, FADELINK};
 
 const PC: MacAddr = MacAddr([2, 0xfa, 0xde, 0, 0, 0xf0]);
 const FEB: MacAddr = MacAddr([2, 0xfa, 0xde, 0, 0, 1]);

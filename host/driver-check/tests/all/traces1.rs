@@ -1,12 +1,10 @@
 //! Whole traces of FADE v1 for the engine and the driver's rules: both get the same frames. They must send the same
 //! frames, store the same packets and have equal counters. FADELINK_SEED reproduces a run.
 
-mod model;
-
+use crate::model::{Both, FEB, PC};
 use fadelink_receiver::FebConfig;
 use fadelink_wire::fade1::{Data, Phase, State, DATA_FRAME_LEN, DATA_HEADER_LEN, RETRY_FADELINK};
 use fadelink_wire::{fade10g, Firmware, MacAddr, Permit, Protocol, Resets};
-use model::{Both, FEB, PC};
 
 fn data_frame(random: &mut fastrand::Rng, number: u64) -> Vec<u8> {
     let mut frame = vec![0; DATA_FRAME_LEN];

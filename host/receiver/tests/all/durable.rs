@@ -1,12 +1,12 @@
 //! Confirmation of released data alone, and transmissions that go on with another receiver, over bad cables.
 //! FADELINK_SEED reproduces a run.
 
-mod model;
-
+use crate::model;
 use std::sync::mpsc::{channel, Receiver as Replies};
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::model::{Cable, Counter};
 use fadelink_feb::{Board, BoardSettings};
 use fadelink_receiver::counters::LinkCounters;
 use fadelink_receiver::engine::{Command, CommandError, Confirm, Engine, FebConfig, Resumed};
@@ -14,7 +14,6 @@ use fadelink_receiver::numbers::Numbers;
 use fadelink_receiver::shared::{Ending, Phase, Reader, Shared};
 use fadelink_wire::fade10g::{self, Request};
 use fadelink_wire::{fade1, MacAddr, Protocol};
-use model::{Cable, Counter};
 
 const PC: MacAddr = MacAddr([2, 0xfa, 0xde, 0, 0, 0xf0]);
 const FEB: MacAddr = MacAddr([2, 0xfa, 0xde, 0, 0, 1]);

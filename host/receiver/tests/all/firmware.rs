@@ -2,13 +2,13 @@
 //! confirmed data is always delivered. FADELINK_SEED reproduces a run, FADELINK_CASES sets the number of random
 //! runs.
 
-mod model;
-
 use std::collections::BTreeSet;
 use std::sync::mpsc::{channel, Receiver as Replies};
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::model::board::{confirmed, Words};
+use crate::model::Cable;
 use fadelink_feb::{Board, BoardSettings, Fade10gBoard, Quirk, Quirks};
 use fadelink_receiver::engine::{Command, CommandError, Confirm, Engine, FebConfig};
 use fadelink_receiver::numbers::Numbers;
@@ -16,8 +16,6 @@ use fadelink_receiver::shared::{Phase, Reader, Shared};
 use fadelink_receiver::Kind;
 use fadelink_wire::fade10g::{self, Data, Identity, Request, Response};
 use fadelink_wire::{Firmware, MacAddr, Protocol, WordOrder};
-use model::board::{confirmed, Words};
-use model::Cable;
 
 const PC: MacAddr = MacAddr([2, 0xfa, 0xde, 0, 0, 0xf0]);
 const FEB: MacAddr = MacAddr([2, 0xfa, 0xde, 0, 0, 1]);

@@ -1,13 +1,11 @@
 //! Whole traces for the engine and the driver's rules: both get the same frames and commands. They must send the
 //! same frames, store the same packets and have equal counters. FADELINK_SEED reproduces a run.
 
-mod model;
-
+use crate::model::{Both, FEB, PC};
 use fadelink_receiver::FebConfig;
 use fadelink_wire::ethernet::Header;
 use fadelink_wire::fade10g::{self, Data, Response, DATA_FRAME_LEN, PACKET_BYTES};
 use fadelink_wire::{Firmware, Protocol, WordOrder};
-use model::{Both, FEB, PC};
 
 fn data_frame(random: &mut fastrand::Rng, number: u32, last: Option<u64>, response: Option<Response>) -> Vec<u8> {
     let mut payload = [0u8; PACKET_BYTES];

@@ -1,7 +1,5 @@
 //! Common parts of the tests of engine and receiver: a FEB that sends a counter, a bad cable, engines frame by frame.
 
-#![allow(dead_code, missing_docs)] // each test uses a part
-
 pub mod board;
 pub mod fade1;
 pub mod fade10g;

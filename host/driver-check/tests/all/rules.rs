@@ -311,7 +311,7 @@ fn random_traces_are_judged_alike() {
 
 #[test]
 fn constants_agree() {
-    let rules = include_str!("../../../driver/fade_rules.h");
+    let rules = include_str!("../../../../driver/fade_rules.h");
     // The rest the driver does not look at.
     defines_agree(
         &vectors("fade10g"),
@@ -319,7 +319,7 @@ fn constants_agree() {
         "FADE_",
         &["DATA_FRAME_LEN", "IDENTITY_RESETS", "IDENTITY_CHECKSUM", "IDENTITY_SAME_WORDS", "START_CHECKSUM"],
     );
-    let rules = include_str!("../../../driver/fade1_rules.h");
+    let rules = include_str!("../../../../driver/fade1_rules.h");
     // The rest is the same as in FADE-10G and defined there, or of frames that the driver does not build or look at.
     let others =
         ["DATA_FRAME_LEN", "ETHERTYPE", "FILLER", "REQUEST_LEN", "STATE_FRAME_LEN", "STATE_RESETS", "CHECKSUM_MARK"];

@@ -1,14 +1,12 @@
 //! The CRC of the words of a transmission: when it is asked for, and what is known of it.
 
-mod model;
-
+use crate::model::fade10g::{data, feb_mac, Bench, PC, PLAIN};
+use crate::model::{fade1 as v1, FADELINK};
 use fadelink_receiver::engine::FebConfig;
 use fadelink_receiver::shared::{Phase, Reader};
 use fadelink_receiver::told::{Expected, WordsCrc};
 use fadelink_wire::fade10g::{self, final_word, Identity, Request, Response};
 use fadelink_wire::{fade1, Checksum, Firmware, Protocol, WordOrder};
-use model::fade10g::{data, feb_mac, Bench, PC, PLAIN};
-use model::{fade1 as v1, FADELINK};
 
 const ASKS: FebConfig = FebConfig { checksum: true, firmware: None, ..FADELINK };
 

@@ -1,7 +1,5 @@
 //! The driver's rules and the engine side by side: both get the same frames and commands.
 
-#![allow(dead_code, missing_docs)] // each test uses a part
-
 use std::sync::mpsc::{channel, Receiver as Replies};
 use std::sync::Arc;
 use std::time::Duration;

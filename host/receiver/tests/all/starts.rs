@@ -1,8 +1,6 @@
 //! START that is obeyed and not answered, or late, on a network that loses and copies frames, while the board is reset and switched
 //! off: what seems whole at the end is all that the board has taken from its source. FADELINK_SEED reproduces a run.
 
-mod model;
-
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -10,6 +8,7 @@ use std::sync::mpsc::channel;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::model::fade1::{FEB, MS, PC};
 use fadelink_feb::{Board, BoardSettings, Quirk, Quirks, Status, User};
 use fadelink_receiver::counters::LinkCounters;
 use fadelink_receiver::engine::{Command, Engine, FebConfig};
@@ -17,7 +16,6 @@ use fadelink_receiver::numbers::Numbers;
 use fadelink_receiver::shared::{Ending, Phase, Reader, Shared};
 use fadelink_wire::fade10g::{self, Identity};
 use fadelink_wire::{fade1, Protocol};
-use model::fade1::{FEB, MS, PC};
 
 /// Frames under way, by the time of their arrival in microseconds and an order.
 type Queue = BTreeMap<(u64, u64), Vec<u8>>;

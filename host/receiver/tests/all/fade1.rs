@@ -1,9 +1,9 @@
 //! The engine with FEBs of FADE v1, frame by frame in simulated time. FADELINK_SEED reproduces a run.
 
-mod model;
-
 use std::time::Duration;
 
+use crate::model::fade1::{data, data_of, Bench, FEB, MS, START};
+use crate::model::{word, Cable, Counter};
 use fadelink_feb::quirks::{Quirk, Quirks};
 use fadelink_feb::{BoardSettings, Fade1Board};
 use fadelink_receiver::engine::CommandError;
@@ -11,8 +11,6 @@ use fadelink_receiver::shared::{Ending, Phase};
 use fadelink_receiver::Kind;
 use fadelink_wire::fade1::{self, Request, DATA_HEADER_LEN, PACKET_BYTES};
 use fadelink_wire::{fade10g, Firmware, Protocol, WordOrder};
-use model::fade1::{data, data_of, Bench, FEB, MS, START};
-use model::{word, Cable, Counter};
 
 /// Passes the time in which the FEB is asked what it is, and does not answer.
 fn not_identified(bench: &mut Bench) {

@@ -1,8 +1,7 @@
 //! Random and slightly wrong frames for parser and engine: no panic, each frame is counted, no wrong word.
 //! FADELINK_SEED reproduces a run, FADELINK_FUZZ sets the number of frames.
 
-mod model;
-
+use crate::model;
 use std::time::Duration;
 
 use fadelink_receiver::counters::LinkCounters;
@@ -126,7 +125,12 @@ fn no_frame_stops_the_engine_reaches_the_data_or_goes_uncounted() {
             + feb.responses
             + feb.unexpected_responses;
         assert_eq!((link.frames, dropped_or_taken), (counted, counted), "frame {i}: {frame:02x?}");
-        assert_eq!(feb.packets, next.into(), "frame {i} was taken for data: {:02x?}", &frame[..48.min(frame.len())]);
+        assert_eq!(
+            feb.packets,
+            u64::from(next),
+            "frame {i} was taken for data: {:02x?}",
+            &frame[..48.min(frame.len())]
+        );
 
         let available = reader.available();
         let first = next - (available.len() / PACKET_BYTES) as u32;

@@ -1,14 +1,12 @@
 //! Boards of every firmware, with any quirks, over a bad cable, for the engine and the driver's rules side by side.
 //! FADELINK_SEED reproduces a run.
 
-mod model;
-
+use crate::model::{Both, FEB};
 use fadelink_feb::example::Example;
 use fadelink_feb::{Board, BoardSettings, Quirk, Quirks};
 use fadelink_receiver::shared::Phase;
 use fadelink_receiver::FebConfig;
 use fadelink_wire::{fade1, fade10g, Firmware, MacAddr, Protocol};
-use model::{Both, FEB};
 
 /// RESET of another computer.
 const RESET: fade10g::Request = fade10g::Request::Command { code: fade10g::CMD_RESET, csn: 0, argument: 0 };

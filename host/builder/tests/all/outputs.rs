@@ -9,10 +9,7 @@ use fadelink_builder::sink::{self, Run, SharedEvent, Spec};
 use fadelink_builder::Event;
 use fadelink_sinks::{Error, Outlets, Report};
 
-#[path = "../../sinks/tests/harm/mod.rs"]
-mod harm;
-
-use harm::HARMS;
+use crate::harm::HARMS;
 
 /// With the names of their files.
 const KINDS: [(&str, &[&str]); 3] = [

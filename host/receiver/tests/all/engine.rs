@@ -1,16 +1,14 @@
 //! The engine, frame by frame in simulated time. FADELINK_SEED reproduces a run.
 
-mod model;
-
 use std::time::Duration;
 
+use crate::model::fade10g::{data, feb_mac, Bench, Collect, Outcome, PC, PLAIN};
+use crate::model::{word, Cable, SoftFeb, FADELINK};
 use fadelink_feb::{Quirk, Quirks};
 use fadelink_receiver::engine::{CommandError, FebConfig};
 use fadelink_receiver::shared::Phase;
 use fadelink_vectors::{bytes, vectors};
 use fadelink_wire::fade10g::{self, Identity, Request, ResetBy, Response};
-use model::fade10g::{data, feb_mac, Bench, Collect, Outcome, PC, PLAIN};
-use model::{word, Cable, SoftFeb, FADELINK};
 
 /// It takes block ACKs.
 const BLOCKS: Identity = Identity { block_acks: true, ..PLAIN };

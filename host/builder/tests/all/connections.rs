@@ -1,12 +1,11 @@
 //! The joiner: sources that send over several connections, in any order of these.
 
+use crate::bench;
 use fadelink_builder::inspect::Inspector;
 use fadelink_builder::Policy;
 use proptest::prelude::*;
 
-mod bench;
-
-use bench::{message, Bench};
+use crate::bench::{message, Bench};
 
 /// A connection, and the windows that are still to be sent over it.
 struct Connection {

@@ -7,9 +7,7 @@ use fadelink_builder::{Joiner, Policy};
 use fadelink_wire::fadc::{header_word, Header, Message, FORMAT_VERSION, TYPE_WINDOWS_LOST};
 use proptest::prelude::*;
 
-mod bench;
-
-use bench::{message, two, Bench};
+use crate::bench::{message, two, Bench};
 
 fn lost(source: u32, record: u64, count: u16) -> Box<[u8]> {
     message(source, record, &[header_word(TYPE_WINDOWS_LOST, count, 0)])

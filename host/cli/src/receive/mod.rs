@@ -43,11 +43,11 @@ fn group(args: &Args) -> Result<(GroupSettings, u32), Usage> {
     let Network { streams, board } = &args.network;
     let schedule = args.threads.schedule()?;
     let common = Common { limits: plan::limits(args), accept: args.end, durable: args.is_durable(), schedule };
-    let any = || plan::of_streams(args).map(|plan| Senders::Any(Box::new(plan)));
+    let any = || Ok::<_, Usage>(Senders::Any(Box::new(plan::of(args)?.remove(0))));
     match &args.kind {
         Kind::Fade(fade) => {
             let mut group = fade.group(&common);
-            for (mac, plan) in args.feb.iter().zip(plan::of_febs(args)?) {
+            for (mac, plan) in args.feb.iter().zip(plan::of(args)?) {
                 let feb = Fade { mac: Text(*mac), ..fade.clone() };
                 feb.add_to(&mut group, (plan, fade::WasStopped(false)), &common)?;
             }

@@ -185,76 +185,46 @@ fn check_distinct<'a>(sinks: impl Iterator<Item = &'a Spec<BlockKind>>) -> Resul
     Ok(())
 }
 
-/// For boards that --feb names: one for each.
+/// One for each board that --feb names, or one for all streams that come over TCP or UDP.
 ///
 /// # Errors
 /// Arguments that do not fit together.
-pub fn of_febs(args: &Args) -> Result<Vec<Plan>, Usage> {
-    let count = args.feb.len();
+pub fn of(args: &Args) -> Result<Vec<Plan>, Usage> {
+    let by_ip = args.feb.is_empty();
+    let (count, key, several) = match by_ip {
+        true => (1, "stream", args.network.streams != Some(1)),
+        false => (args.feb.len(), "feb", args.feb.len() > 1),
+    };
+    let each = if by_ip { "for all streams" } else { "for each --feb" };
     if !args.out.is_empty() && args.out.len() != count {
-        return Err(Usage(format!("--out: expected one for each of {count} --feb, not {}", args.out.len())));
+        return Err(Usage(format!("--out: expected one {each}, not {} for {count}", args.out.len())));
     }
     if args.verify.len() > 1 && args.verify.len() != count {
-        return Err(Usage(format!("--verify: expected one, or one for each --feb, not {}", args.verify.len())));
+        return Err(Usage(format!("--verify: expected one, or one {each}, not {}", args.verify.len())));
     }
-    let run = run_name();
-    let outs = outs(args)?;
-    let plan = |index| {
-        let sinks = outs.get(index).into_iter().chain(&args.sink).cloned().collect();
-        Plan {
-            name: None,
-            run: run.clone(),
-            sinks,
-            verify: args.verify.get(index).or(args.verify.first()).copied(),
-            streams: usize::MAX,
-            durable: args.is_durable(),
-            resumed: None,
-            before: None,
-            transmissions: Transmissions::default(),
-        }
-    };
-    let plans: Vec<Plan> = (0..count).map(plan).collect();
-    if args.is_durable() {
-        plans.iter().try_for_each(Plan::check_durable).map_err(|what| Usage(format!("--confirm durable: {what}")))?;
-    }
-    plans.iter().try_for_each(|plan| check_optional(&plan.sinks)).map_err(|what| Usage(format!("--sink: {what}")))?;
-    check_stdout(args, outs.iter().chain(&args.sink), 1)?;
-    check_places(&args.sink, "feb", count > 1)?;
-    check_distinct(outs.iter().chain(&args.sink))?;
-    Ok(plans)
-}
-
-/// For streams that come as they come, over TCP or UDP: one for all.
-///
-/// # Errors
-/// Arguments that do not fit together.
-pub fn of_streams(args: &Args) -> Result<Plan, Usage> {
-    if args.verify.len() > 1 {
-        let count = args.verify.len();
-        return Err(Usage(format!("--verify: expected one for all streams with --tcp and --udp, not {count}")));
-    }
-    if args.out.len() > 1 {
-        let count = args.out.len();
-        return Err(Usage(format!("--out: expected one with {{stream}} in it with --tcp and --udp, not {count}")));
-    }
-    let sinks = outs(args)?.into_iter().chain(args.sink.iter().cloned()).collect();
-    let plan = Plan {
+    let (run, outs) = (run_name(), outs(args)?);
+    let plan = |index| Plan {
         name: None,
-        run: run_name(),
-        sinks,
-        verify: args.verify.first().copied(),
+        run: run.clone(),
+        sinks: outs.get(index).into_iter().chain(&args.sink).cloned().collect(),
+        verify: args.verify.get(index).or(args.verify.first()).copied(),
         streams: usize::MAX,
         durable: args.is_durable(),
         resumed: None,
         before: None,
         transmissions: Transmissions::default(),
     };
-    check_optional(&plan.sinks).map_err(|what| Usage(format!("--sink: {what}")))?;
-    let several = args.network.streams != Some(1);
-    check_stdout(args, plan.sinks.iter(), if several { 2 } else { 1 })?;
-    check_places(&plan.sinks, "stream", several)?;
-    check_distinct(plan.sinks.iter())?;
-    Ok(plan)
+    let plans: Vec<Plan> = (0..count).map(plan).collect();
+    if args.is_durable() && !by_ip {
+        plans.iter().try_for_each(Plan::check_durable).map_err(|what| Usage(format!("--confirm durable: {what}")))?;
+    }
+    plans.iter().try_for_each(|plan| check_optional(&plan.sinks)).map_err(|what| Usage(format!("--sink: {what}")))?;
+    let all = || outs.iter().chain(&args.sink);
+    check_stdout(args, all(), if by_ip && several { 2 } else { 1 })?;
+    // Each --feb has an --out of its own.
+    check_places(if by_ip { &plans[0].sinks } else { &args.sink }, key, several)?;
+    check_distinct(all())?;
+    Ok(plans)
 }
 
 /// When the run of this many boards or streams ends by itself.

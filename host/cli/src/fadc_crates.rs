@@ -12,7 +12,7 @@ pub use fadelink_builder::tcp::PATIENCE;
 use fadelink_builder::tcp::{Came, MessageHandler, Server, UNSERVED};
 use serde::Serialize;
 
-use crate::board::any_address;
+use crate::board::fields::any_address;
 use crate::deadline::{Deadline, Limits};
 use crate::interrupts::Interrupts;
 use crate::metrics::Meter;

@@ -21,7 +21,7 @@ pub struct Args {
     #[command(flatten)]
     crates: fadc_crates::Args,
     #[command(flatten)]
-    kafka: crate::build::Kafka,
+    kafka: crate::build::command::Kafka,
     #[command(flatten)]
     pub kafka_client: crate::kafka_client::Args,
     /// What identifies the window of a message; use the value of the builders

@@ -74,7 +74,7 @@ enum Action {
         "fadelink-sim --iface fade0 --create-tap",
         "fadelink receive --iface fade0 --feb 02:fa:de:00:00:01 --verify counter --packets 500"
     ))]
-    Receive(Box<receive::Args>),
+    Receive(Box<receive::command::Args>),
     /// Receive as the file of an experiment says, into a folder for each run
     #[command(before_help = example!(
         "fadelink-sim --iface fade0 --create-tap",
@@ -108,7 +108,7 @@ enum Action {
         "ip address add 10.9.0.1/24 dev fade0",
         "fadelink build --tcp 10000 --window-ns 65536 --expect 1 --events 40"
     ))]
-    Build(Box<build::Args>),
+    Build(Box<build::command::Args>),
     /// Send the messages of FADC crates to Apache Kafka, for builders on many computers
     #[cfg(feature = "kafka")]
     #[command(before_help = example!(
@@ -234,13 +234,13 @@ fn act() -> ExitCode {
     }
     let result = match cli.action {
         Action::Discover(args) => discover::run(&args),
-        Action::Receive(args) => receive::run(&args),
+        Action::Receive(args) => receive::command::run(&args),
         Action::Run(args) => run::run(&args),
         Action::Start(args) => run::ask(&args, run::Wish::Start),
         Action::Stop(args) => run::ask(&args, run::Wish::Stop),
         Action::Check(args) => run::check(&args),
         Action::Replay(args) => run::replay(&args),
-        Action::Build(args) => build::run(&args),
+        Action::Build(args) => build::command::run(&args),
         #[cfg(feature = "kafka")]
         Action::Feed(args) => feed::run(&args),
         Action::Demo(args) => demo::run(&args),

@@ -4,7 +4,10 @@ use std::time::Duration;
 
 use fadelink_wire::{MacAddr, Protocol};
 
-use crate::{BoardSettings, Fade10gBoard, Fade1Board, Status, User};
+use crate::fade1::Fade1Board;
+use crate::feb::{Fade10gBoard, User};
+use crate::settings::BoardSettings;
+use crate::status::Status;
 
 /// See the module. What is behind its protocol is a [`User`].
 pub enum Board<U> {

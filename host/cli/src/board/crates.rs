@@ -10,7 +10,7 @@ use fadelink_wire::fadc::{TICK_NS, WINDOW_TICKS_MAX, WINDOW_TICKS_MIN};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{any_address, in_range};
+use super::fields::{any_address, in_range};
 use crate::build::{self, Views};
 use crate::deadline::Limits;
 use crate::fadc_crates;

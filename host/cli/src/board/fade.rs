@@ -7,7 +7,8 @@ use fadelink_wire::{Firmware, MacAddr, Protocol, WordOrder};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{ring, Common};
+use super::fields::ring;
+use super::group::Common;
 use crate::link::{BackendArgs, BackendName, Link};
 use crate::pattern::Pattern;
 use crate::receive::{fade, Patience, Plan};

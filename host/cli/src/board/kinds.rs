@@ -3,7 +3,9 @@
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, Command, Error, FromArgMatches};
 
-use super::{Fade, Tcp, Udp};
+use super::fade::Fade;
+use super::tcp::Tcp;
+use super::udp::Udp;
 
 /// The ports of boards with an IP protocol.
 #[derive(clap::Args)]

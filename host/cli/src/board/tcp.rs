@@ -6,7 +6,8 @@ use fadelink_receiver::WrongField;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{any_address, check_stream, in_range, ring, Common};
+use super::fields::{any_address, check_stream, in_range, ring};
+use super::group::Common;
 use crate::pattern::Pattern;
 use crate::receive::{tcp, Senders};
 use crate::text::Text;

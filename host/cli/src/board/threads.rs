@@ -7,7 +7,7 @@ use fadelink_receiver::WrongField;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::in_range;
+use super::fields::in_range;
 use crate::text::Text;
 
 const PRIORITIES: (u32, u32) = (1, 99);

@@ -6,7 +6,8 @@ use fadelink_receiver::WrongField;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{any_address, check_stream, ring, Common};
+use super::fields::{any_address, check_stream, ring};
+use super::group::Common;
 use crate::pattern::Pattern;
 use crate::receive::{udp, Senders, UdpPatience, UDP_BUFFER};
 use crate::text::Text;

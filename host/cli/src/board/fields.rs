@@ -1,0 +1,73 @@
+//! Fields that several kinds of boards have, and their errors.
+
+use std::fmt::Display;
+use std::net::{IpAddr, Ipv4Addr};
+
+use clap::ValueEnum;
+use fadelink_receiver::{Confirm, FebConfig, WrongField};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::exit::Usage;
+use crate::receive::RING_MIN;
+
+/// When packets are confirmed to a board.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ConfirmAt {
+    /// They are in memory
+    #[default]
+    Memory,
+    /// They are safe on the disk
+    Durable,
+}
+
+impl From<ConfirmAt> for Confirm {
+    fn from(at: ConfirmAt) -> Confirm {
+        match at {
+            ConfirmAt::Memory => Confirm::Received,
+            ConfirmAt::Durable => Confirm::Released,
+        }
+    }
+}
+
+/// The error of the option that stands for a field.
+impl From<WrongField> for Usage {
+    fn from(wrong: WrongField) -> Usage {
+        let name = match wrong.field {
+            "mac" => "feb".into(),
+            field => field.replace('_', "-"),
+        };
+        Usage(format!("--{name} {}: {}", wrong.value, wrong.expected))
+    }
+}
+
+/// A field that has to be in a range, where nobody else has looked.
+pub(super) fn in_range<T: PartialOrd + Display>(
+    field: &'static str,
+    value: T,
+    (least, most): (T, T),
+) -> Result<(), WrongField> {
+    if value < least || value > most {
+        return Err(WrongField::new(field, value, format!("expected {least} to {most}")));
+    }
+    Ok(())
+}
+
+/// Whether a ring has place for the data of a stream.
+pub(super) fn check_stream(ring: u64, receive_buffer: Option<u32>) -> Result<(), WrongField> {
+    if !ring.is_power_of_two() || ring < RING_MIN {
+        return Err(WrongField::new("ring", ring, format!("expected a power of two, {RING_MIN} or more")));
+    }
+    receive_buffer.map_or(Ok(()), |bytes| in_range("receive_buffer", bytes, (1, i32::MAX as u32)))
+}
+
+/// Packets of the ring of a board or a stream that says no other number.
+pub(super) fn ring() -> u64 {
+    FebConfig::default().ring_packets
+}
+
+/// To listen on all addresses of this computer.
+pub fn any_address() -> IpAddr {
+    Ipv4Addr::UNSPECIFIED.into()
+}

@@ -362,7 +362,7 @@ fn whatever_was_confirmed_is_delivered() {
                     board.take(&frame, now);
                 }
                 if let Some(frame) = board.give(now) {
-                    up.push(&frame);
+                    up.push(frame);
                 }
                 if let Some(frame) = up.pop() {
                     program.frame(&frame);

@@ -90,7 +90,7 @@ impl Inquirer {
         is_stopped: bool,
     ) -> Option<String> {
         let ending = inquiry.as_ref().map_or(Ending::Unknown, |inquiry| inquiry.ending);
-        let was_said = self.ended.replace((ending, last_data)) == Some((ending, last_data));
+        let was_said = self.was_said(ending, last_data);
         let answer = match &inquiry {
             Ok(inquiry) if ending != Ending::Unknown => {
                 return broken_off(feb, inquiry).filter(|_| was_said || is_stopped);
@@ -102,6 +102,11 @@ impl Inquirer {
         };
         self.tell(feb, Some(answer), last_data);
         None
+    }
+
+    /// Notes what the board has said; true if it has said the same before, and no data has come since.
+    fn was_said(&mut self, ending: Ending, last_data: Instant) -> bool {
+        self.ended.replace((ending, last_data)) == Some((ending, last_data))
     }
 
     /// Tells what has changed. `answer`: `None` if data has come.
@@ -161,4 +166,27 @@ pub fn against(feb: &FebHandle, is_whole: bool) -> (Option<String>, Option<Reset
         inquiry => broken_off(feb, &inquiry),
     };
     (board, inquiry.resets)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_same_end_is_said_twice_without_data_in_between() {
+        let mut inquirer = Inquirer::new(Duration::from_secs(1));
+        let (first, later) = (Instant::now(), Instant::now() + Duration::from_secs(1));
+        let said = [
+            (Ending::Reset, first, false),
+            (Ending::Reset, first, true),
+            (Ending::Reset, later, false),
+            (Ending::SwitchedOff, later, false),
+            (Ending::Unknown, later, false),
+            (Ending::SwitchedOff, later, false),
+            (Ending::SwitchedOff, later, true),
+        ];
+        for (i, (ending, last_data, expected)) in said.into_iter().enumerate() {
+            assert_eq!(inquirer.was_said(ending, last_data), expected, "{i}: {ending:?}");
+        }
+    }
 }

@@ -50,7 +50,8 @@ def test_a_child_has_nothing_of_a_board(bench, backend):
     sim = bench.sim()
     python(
         bench,
-        FORK + f"""
+        FORK
+        + f"""
 with fadelink.Receiver("eth0", {backend!r}) as receiver, receiver.open(MAC, ring_packets=64) as feb:
     feb.start()
     blocks = feb.blocks(8192)
@@ -89,7 +90,8 @@ def test_a_child_that_lives_keeps_no_board(bench, backend, keeps):
     bench.sim()
     process = start(
         bench,
-        FORK + f"""
+        FORK
+        + f"""
 receiver = fadelink.Receiver("eth0", {backend!r})
 feb = receiver.open(MAC)
 feb.start()
@@ -198,7 +200,8 @@ def test_a_child_opens_its_own(bench):
     bench.sim("--boards", 2)
     python(
         bench,
-        FORK + """
+        FORK
+        + """
 def receive(mac):
     with fadelink.Receiver("eth0") as receiver, receiver.open(mac) as feb:
         feb.start()

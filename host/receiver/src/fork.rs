@@ -4,10 +4,13 @@
 
 use std::cell::RefCell;
 use std::ffi::c_int;
+use std::io::Read;
 use std::ops::{Deref, DerefMut};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
+use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
+use std::time::Duration;
 
 use rustix::fs::{Mode, OFlags};
 
@@ -18,7 +21,17 @@ static WATCH: Once = Once::new();
 
 thread_local! {
     /// Held from before a fork until behind it, so that the child finds the list whole and unlocked.
-    static FORKING: RefCell<Option<MutexGuard<'static, Open>>> = const { RefCell::new(None) };
+    static FORKING: RefCell<Option<Forking>> = const { RefCell::new(None) };
+}
+
+/// How long a parent waits for its child to give up what it has open; longer than that only a child that is stopped takes.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// What is there from before a fork until behind it.
+struct Forking {
+    open: MutexGuard<'static, Open>,
+    /// The second one is closed when the child has given up what its parent has open.
+    ready: Option<(UnixStream, UnixStream)>,
 }
 
 /// What a child does with something that its parent has.
@@ -46,21 +59,34 @@ extern "C" {
 
 extern "C" fn before() {
     let open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
-    FORKING.with(|held| *held.borrow_mut() = Some(open));
+    let ready = if open.is_empty() { None } else { UnixStream::pair().ok() };
+    FORKING.with(|forking| *forking.borrow_mut() = Some(Forking { open, ready }));
 }
 
 extern "C" fn in_parent() {
-    drop(FORKING.with(|held| held.borrow_mut().take()));
+    let Some(Forking { open, ready }) = FORKING.with(|forking| forking.borrow_mut().take()) else { return };
+    if let Some((ready, childs)) = ready {
+        drop(childs);
+        // So that what is closed from here on is closed.
+        let _ = ready.set_read_timeout(Some(PATIENCE));
+        let _ = (&ready).read_exact(&mut [0]);
+    }
+    drop(open);
 }
 
 extern "C" fn in_child() {
     FORKS.fetch_add(1, Ordering::Relaxed);
-    if let Some(mut open) = FORKING.with(|held| held.borrow_mut().take()) {
+    if let Some(Forking { mut open, ready }) = FORKING.with(|forking| forking.borrow_mut().take()) {
         open.give_up();
+        drop(ready);
     }
 }
 
 impl Open {
+    fn is_empty(&self) -> bool {
+        self.descriptors.is_empty() && self.devices.is_empty()
+    }
+
     /// In the child. The numbers of the descriptors stay in use, by what does nothing: whoever still has one closes no other file.
     fn give_up(&mut self) {
         let nothing = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty());
@@ -202,5 +228,115 @@ impl<T> Deref for Own<T> {
 impl<T> DerefMut for Own<T> {
     fn deref_mut(&mut self) -> &mut T {
         self.0.as_mut().expect("until it is dropped")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::sync::Arc;
+
+    use rustix::fs::{ftruncate, memfd_create, MemfdFlags};
+
+    use super::*;
+    use crate::mapping::Mapping;
+
+    /// Runs `child` in a forked process, which ends with its outcome.
+    fn forked(child: impl FnOnce() -> bool) -> libc::pid_t {
+        // SAFETY: the child ends here, and does nothing that needs another thread.
+        let pid = unsafe { libc::fork() };
+        if pid == 0 {
+            let is_right = std::panic::catch_unwind(std::panic::AssertUnwindSafe(child)).unwrap_or(false);
+            // SAFETY: it ends this process, and nothing else.
+            unsafe { libc::_exit(i32::from(!is_right)) }
+        }
+        assert!(pid > 0);
+        pid
+    }
+
+    /// Waits for the end of such a process: its outcome.
+    fn outcome(pid: libc::pid_t) -> bool {
+        let mut status = 0;
+        // SAFETY: a child of this process, and a place for its outcome.
+        let waited = unsafe { libc::waitpid(pid, &raw mut status, 0) };
+        waited == pid && status == 0
+    }
+
+    #[test]
+    fn a_child_gives_descriptors_up_and_what_is_dropped_there_does_nothing() {
+        struct Tells(UnixStream);
+        impl Drop for Tells {
+            fn drop(&mut self) {
+                let _ = self.0.write_all(b"dropped");
+            }
+        }
+        let (mut told, tells) = UnixStream::pair().unwrap();
+        let (mut far, near) = UnixStream::pair().unwrap();
+        let (mut lives, mut waits) = UnixStream::pair().unwrap();
+        let mut near = Kept::open(|| Ok::<_, std::io::Error>(near)).ok();
+        let number = near.as_ref().unwrap().as_fd().as_raw_fd();
+        let (mut own, process) = (Some(Own::new(Tells(tells))), Process::this());
+        let child = forked(|| {
+            let is_other = !process.is_this() && !open().descriptors.contains(&number);
+            drop(own.take());
+            drop(near.take());
+            // The lock is free, and the number is not that of another file.
+            let mine = Kept::open(|| UnixStream::pair().map(|(mine, _)| mine)).unwrap();
+            let is_known = open().descriptors.contains(&mine.as_fd().as_raw_fd());
+            waits.read_exact(&mut [0]).is_ok() && is_other && is_known
+        });
+        assert!(process.is_this() && open().descriptors.contains(&number));
+        near.take().unwrap().write_all(b"x").unwrap();
+        let mut read = Vec::new();
+        far.read_to_end(&mut read).unwrap();
+        assert_eq!(read, b"x", "the child lives, and does not keep it");
+        assert!(!open().descriptors.contains(&number));
+        lives.write_all(b"y").unwrap();
+        assert!(outcome(child));
+        drop(own);
+        told.read_exact(&mut [0; 7]).unwrap();
+        assert_eq!(told.read(&mut [0]).unwrap(), 0, "it was dropped once");
+    }
+
+    #[test]
+    fn memory_of_a_device_is_a_copy_where_the_device_is_left() {
+        // A memory file is the device.
+        let (file, bytes) = (memfd_create("device", MemfdFlags::CLOEXEC).unwrap(), 8192);
+        ftruncate(&file, bytes as u64).unwrap();
+        let device = Mapping::twice(file.as_fd(), bytes).unwrap();
+        let map = || Arc::new(Mapping::twice(file.as_fd(), bytes).unwrap().copied_in_children());
+        let write = |value: u8| {
+            // SAFETY: no slice of it is alive.
+            unsafe { device.slice_mut(0, bytes) }.fill(value);
+        };
+        for leaves in [false, true] {
+            let mapping = map();
+            write(1);
+            // Across the end of the ring.
+            // SAFETY: an address within the mapping.
+            let at = unsafe { mapping.base().as_ptr().add(bytes - 8) };
+            let view = mapping.view(at, 16);
+            let shows = || {
+                // SAFETY: it is mapped while the view is there.
+                unsafe { std::slice::from_raw_parts(view.address() as *const u8, view.bytes()) }.to_vec()
+            };
+            if leaves {
+                mapping.leave_device();
+                drop(mapping);
+                write(2);
+                assert_eq!(shows(), [1; 16]);
+            } else {
+                let (mut go, mut gone) = UnixStream::pair().unwrap();
+                let child = forked(|| {
+                    gone.write_all(b"x").unwrap();
+                    gone.read_exact(&mut [0]).is_ok() && shows() == [1; 16]
+                });
+                go.read_exact(&mut [0]).unwrap();
+                write(2);
+                go.write_all(b"x").unwrap();
+                assert!(outcome(child));
+                assert_eq!(shows(), [2; 16], "here it is the device");
+            }
+        }
     }
 }

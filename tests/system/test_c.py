@@ -140,7 +140,7 @@ int main(int argc, char **argv)
 		assert(!fadelink_feb_open(receiver, "02:00:00:00:00:99", NULL) && strstr(fadelink_error(), "forked"));
 		fadelink_feb_close(feb);
 		fadelink_close(receiver);
-		receiver = fadelink_open(argv[1], argv[3]);
+		receiver = fadelink_open(argv[1], "packet");
 		assert(receiver && !fadelink_feb_open(receiver, argv[2], NULL) && strstr(fadelink_error(), "open already"));
 		fadelink_close(receiver);
 		close(lives[1]);

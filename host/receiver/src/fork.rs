@@ -87,7 +87,7 @@ impl Open {
         self.descriptors.is_empty() && self.devices.is_empty()
     }
 
-    /// In the child. The numbers of the descriptors stay in use, by what does nothing: whoever still has one closes no other file.
+    /// In the child. The numbers of the descriptors stay in use, by what does nothing: a program that still has one closes no other file.
     fn give_up(&mut self) {
         let nothing = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty());
         for fd in self.descriptors.drain(..) {

@@ -98,6 +98,77 @@ int main(int argc, char **argv)
 }
 """
 
+FORK = r"""
+#include <assert.h>
+#include <fadelink.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define FORKED(call) assert((call) == FADELINK_ERROR && strstr(fadelink_error(), "forked"))
+
+int main(int argc, char **argv)
+{
+	const uint64_t *words;
+	fadelink_inquiry inquiry;
+	fadelink_kind kind;
+	uint64_t value;
+	int lives[2], status;
+
+	(void)argc;
+	fadelink_receiver *receiver = fadelink_open(argv[1], argv[3]);
+	fadelink_feb *feb = fadelink_feb_open(receiver, argv[2], NULL);
+	assert(feb && fadelink_start(feb) == 0 && fadelink_read(feb, 8192, -1, &words) >= 1024);
+	assert(pipe(lives) == 0);
+	pid_t child = fork();
+	if (!child) {
+		FORKED(fadelink_start(feb));
+		FORKED(fadelink_stop(feb));
+		FORKED(fadelink_reset(feb));
+		FORKED(fadelink_command(feb, 0x100, 0, 50, 20, &value));
+		FORKED(fadelink_read(feb, 8, -1, &words));
+		FORKED(fadelink_release(feb, 1));
+		FORKED(fadelink_arm(feb, 8));
+		FORKED(fadelink_fd(feb));
+		FORKED(fadelink_feb_kind(feb, &kind));
+		FORKED(fadelink_feb_ending(feb));
+		FORKED(fadelink_inquire(feb, &inquiry));
+		FORKED(fadelink_against(feb, NULL, 0));
+		FORKED(fadelink_counter(feb, "packets", &value));
+		FORKED(fadelink_link_counter(receiver, "frames", &value));
+		assert(!fadelink_feb_open(receiver, "02:00:00:00:00:99", NULL) && strstr(fadelink_error(), "forked"));
+		fadelink_feb_close(feb);
+		fadelink_close(receiver);
+		receiver = fadelink_open(argv[1], "packet");
+		assert(receiver && !fadelink_feb_open(receiver, argv[2], NULL) && strstr(fadelink_error(), "open already"));
+		fadelink_close(receiver);
+		close(lives[1]);
+		assert(write(1, "child\n", 6) == 6);
+		return read(lives[0], &status, 1) == 0 ? 0 : 1;
+	}
+	/* No RESET came. */
+	while (getchar() != '\n')
+		;
+	assert(fadelink_inquire(feb, &inquiry) == 0 && inquiry.resets == 0);
+	/* The receiver ends with its FEB, which is sent RESET. */
+	fadelink_close(receiver);
+	fadelink_feb_close(feb);
+	receiver = fadelink_open(argv[1], argv[3]);
+	feb = fadelink_feb_open(receiver, argv[2], NULL);
+	assert(feb && fadelink_start(feb) == 0 && fadelink_read(feb, 8192, -1, &words) >= 1024 && words[0] == 0);
+	fadelink_feb_close(feb);
+	fadelink_close(receiver);
+	puts("closed");
+	fflush(stdout);
+	while (getchar() != '\n')
+		;
+	close(lives[1]);
+	assert(waitpid(child, &status, 0) == child && status == 0);
+	return 0;
+}
+"""
+
 
 def compiled(bench, source, compiler="gcc", *options):
     program = bench.tmp / "program"
@@ -168,3 +239,22 @@ def test_the_header_names_every_function():
     header = Path(HEADER / "fadelink.h").read_text()
     assert exported and all(f"{name}(" in header for name in exported)
     assert len(exported) == sum(line.startswith(("int", "void", "const char", "fadelink_")) for line in header.splitlines())
+
+
+@pytest.mark.parametrize("backend", ["packet", "xdp"])
+def test_a_forked_process_has_nothing_of_a_board(bench, backend):
+    """All functions say so; what its parent closes is free at once though it lives."""
+    sim = bench.sim()
+    source = bench.tmp / "fork.c"
+    source.write_text(FORK)
+    process = bench.start(bench.pc_ns, compiled(bench, source), "eth0", FEBS[0], backend, stdin=subprocess.PIPE)
+    for line in ("child\n", "closed\n"):
+        assert process.popen.stdout.readline() == line, process.finish()
+        if line == "closed\n":
+            status, out, err = bench.receive("--quiet", "--packets", 20).finish()
+            assert status == 0, out + err
+        process.popen.stdin.write("\n")
+        process.popen.stdin.flush()
+    status, out, err = process.finish()
+    assert status == 0, out + err
+    assert bench.end_sim(sim)["boards"][0]["running"] is False

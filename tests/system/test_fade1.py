@@ -8,6 +8,7 @@ import pytest
 from support.block import C1
 from support.netns import FEBS, sh, wait_for
 from support.paths import FADELINK, TOP
+from support.python import python
 
 LINKS = ["", "loss=0.01", "loss=0.05,duplicate=0.02", "reorder=0.02,corrupt=0.01"]
 
@@ -227,30 +228,72 @@ def test_boards_share_a_port_of_a_switch(bench):
     assert bench.end_sim(sim)["switch"]["queue_full"] > 0
 
 
-def test_python_package(bench):
-    fade1(bench, "--words", 1285)
-    program = f"""
-import fadelink, numpy, time
-end = time.monotonic() + 60
-receiver = fadelink.Receiver("eth0")
-feb = receiver.open("{FEBS[0]}", protocol="fade1")
-feb.start()
-while feb.counters()["packets"] < 10:  # all that are full
-    assert time.monotonic() < end
-    time.sleep(0.01)
-feb.stop()
-words = []
-while (block := feb.read(1, timeout=60)) is not None:
-    with block as data:
-        words.append(numpy.array(data))
-words = numpy.concatenate(words)
-assert len(words) == 11 * 128 and (words[:1285] == numpy.arange(1285)).all(), words
-assert (words[1285:] == 0xA5A5A5A5A5A5A5A5).all()
-try:
-    receiver.open("{FEBS[1]}", protocol="fade2")
-except ValueError as error:
-    assert "expected fade10g or fade1" in str(error)
-    print("done")
-"""
-    status, out, err = bench.start(bench.pc_ns, sys.executable, "-c", program).finish()
-    assert status == 0 and "done" in out, err
+@pytest.mark.parametrize("words", [1, 127, 128, 129, 1285])
+@pytest.mark.parametrize("how", ["blocks", "read", "asyncio"])
+def test_python_leaves_filler_out(bench, words, how):
+    """The board tells at the end how much of the last packet is filler; before, words that look like it are held back."""
+    fade1(bench, "--words", words)
+    python(
+        bench,
+        f"""
+words, how = {words}, {how!r}
+with fadelink.Receiver("eth0") as receiver, receiver.open(MAC, protocol="fade1") as feb:
+    feb.start()
+    threading.Timer(0.1, feb.stop).start()
+    found = []
+    if how == "blocks":
+        found = [block.copy() for block in feb.blocks(8)]
+    elif how == "read":
+        while (block := feb.read(1, 60)) is not None:
+            with block as data:
+                found.append(data.copy())
+    else:
+        async def main():
+            async for data in feb.blocks_async(1024):
+                found.append(data.copy())
+        asyncio.run(main())
+    found = np.concatenate(found)
+    assert (found == np.arange(words)).all() and len(found) == words, found
+    assert feb.filler() == fadelink.Filler(words=-words % 128, possible=0) and feb.ending() == "confirmed" and feb.against() == []
+    raises(ValueError, "expected fade10g or fade1", receiver.open, OTHER, protocol="fade2")
+""",
+    )
+
+
+# Words of a board that look like filler, at any place of its packets.
+LOOKS = 0xA5A5A5A5A5A5A5A5
+SENT = {
+    "all of a packet": [LOOKS] * 128,
+    "the last ones": [1] * 100 + [LOOKS] * 28,
+    "all of several packets": [LOOKS] * 1000,
+    "the end of each packet": ([7] * 127 + [LOOKS]) * 5,
+    "before filler": [1] * 130 + [LOOKS] * 20,
+}
+
+
+@pytest.mark.parametrize("tells", ["tells", "tells-not"])
+@pytest.mark.parametrize("sent", SENT)
+def test_python_cuts_no_word_off(bench, sent, tells):
+    """A board that tells its filler; and one that does not, of which all is given, and what may be filler is told."""
+    words = SENT[sent]
+    source = bench.start(bench.board_ns, sys.executable, TOP / "tests/support/fade1_source.py", "feb0", FEBS[0], tells, json.dumps(words))
+    assert source.popen.stdout.readline() == "ready\n"
+    python(
+        bench,
+        f"""
+sent, is_told = np.array({words}, dtype="u8"), {tells == "tells"}
+with fadelink.Receiver("eth0") as receiver, receiver.open(MAC, protocol="fade1") as feb:
+    feb.start()
+    threading.Timer(0.1, feb.stop).start()
+    found = np.concatenate([block.copy() for block in feb.blocks(8)])
+    filler = -len(sent) % 128
+    told = feb.filler()
+    assert (found[:len(sent)] == sent).all(), found
+    if is_told:
+        assert len(found) == len(sent) and told == (filler, 0), told
+    else:
+        assert len(found) == len(sent) + filler and (found[len(sent):] == {LOOKS}).all()
+        same = int(np.argmin(found[::-1] == {LOOKS})) if (found != {LOOKS}).any() else len(found)
+        assert told == (None, min(same, 128)), told
+""",
+    )

@@ -166,7 +166,7 @@ with fadelink.Receiver("eth0") as receiver:
     with receiver.open(MAC) as feb:
         raises(RuntimeError, "it is open already", receiver.open, MAC)
         raises(ValueError, "timeout -1", feb.read, timeout=-1)
-        raises(TimeoutError, "expected STOP, IDENTIFY", feb.command, 1)
+        raises(ValueError, "expected STOP, IDENTIFY", feb.command, 1)
         raises(OverflowError, "", feb.command, 0x10000)
         feb.start()
         block = feb.read(8192, 60)

@@ -6,6 +6,10 @@
  * Functions that fail return NULL or a negative value, and fadelink_error() returns
  * the reason. Several threads may use a receiver, but only one a FEB, except for
  * fadelink_command() and fadelink_stop(), which any thread may call.
+ *
+ * A process that was forked has nothing of what its parent has opened: all functions
+ * but those that close return an error for it, and closing does nothing. It may open its
+ * own. What the parent closes is free at once, though its child lives.
  */
 #ifndef FADELINK_H
 #define FADELINK_H
@@ -82,12 +86,12 @@ const char *fadelink_error(void);
  * feature xdp, also "xdp" (AF_XDP) or "xdp-busy-poll".
  */
 fadelink_receiver *fadelink_open(const char *interface, const char *backend);
-/* Closes it. Close its FEBs before. */
+/* Closes it. It ends when its FEBs are closed, too. */
 void fadelink_close(fadelink_receiver *receiver);
 
 /* Opens a FEB ("02:fa:de:00:00:01") exclusively for its data. config: NULL for the default. */
 fadelink_feb *fadelink_feb_open(fadelink_receiver *receiver, const char *mac, const fadelink_config *config);
-/* Closes it; sends RESET if its transmission is running. */
+/* Closes it; sends RESET if its transmission is running. No other thread may use it, and pointers to its words are not valid any more. */
 void fadelink_feb_close(fadelink_feb *feb);
 
 /* START: the ring is empty; words of an earlier transmission are not valid any more. */

@@ -9,11 +9,13 @@ use std::cell::RefCell;
 use std::ffi::{c_char, c_int, CStr, CString};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
+use std::sync::Arc;
 use std::time::Duration;
 
 use fadelink_receiver::backend::packet::Packet;
 #[cfg(feature = "xdp")]
 use fadelink_receiver::backend::xdp::Xdp;
+use fadelink_receiver::fork::Process;
 use fadelink_receiver::{CommandError, Commander, Error, FebConfig, FebHandle, Inquiry, Receiver};
 use fadelink_wire::fade10g::CMD_STOP;
 use fadelink_wire::{Firmware, Protocol, WordOrder};
@@ -128,9 +130,40 @@ impl Config {
     }
 }
 
+pub struct OpenReceiver {
+    receiver: Arc<Receiver>,
+    process: Process,
+}
+
 pub struct OpenFeb {
     handle: FebHandle,
     commander: Commander,
+    process: Process,
+    /// It ends with the last of its FEBs.
+    #[allow(dead_code)]
+    receiver: Arc<Receiver>,
+}
+
+/// An error in a process that was forked from the one that has opened it. There nothing else of it is looked at.
+fn is_here(process: Process, name: &str) -> Option<()> {
+    if !process.is_this() {
+        note(&format!("{name}: it is one of the process that this one was forked from; open your own here"));
+        return None;
+    }
+    Some(())
+}
+
+unsafe fn opened<'a>(receiver: *const OpenReceiver) -> Option<&'a Arc<Receiver>> {
+    // SAFETY: live, as the header says, and nothing changes it.
+    let OpenReceiver { receiver, process } = live(receiver, "receiver").map(|receiver| unsafe { &*receiver })?;
+    is_here(*process, "receiver").map(|()| receiver)
+}
+
+/// A FEB that is one of this process.
+unsafe fn open_feb(feb: *const OpenFeb) -> Option<*mut OpenFeb> {
+    let feb = live(feb, "feb")?;
+    // SAFETY: live; only this field is looked at, which never changes.
+    is_here(unsafe { (*feb).process }, "feb").map(|()| feb)
 }
 
 #[unsafe(no_mangle)]
@@ -152,7 +185,7 @@ fn xdp(_interface: &str, _busy_poll: bool) -> io::Result<Receiver> {
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn fadelink_open(interface: *const c_char, backend: *const c_char) -> *mut Receiver {
+pub unsafe extern "C" fn fadelink_open(interface: *const c_char, backend: *const c_char) -> *mut OpenReceiver {
     // SAFETY: see the header.
     let (interface, backend) = unsafe { (text(interface, "interface"), text(backend, "backend")) };
     let (Some(interface), Some(backend)) = (interface, backend) else { return std::ptr::null_mut() };
@@ -166,11 +199,12 @@ pub unsafe extern "C" fn fadelink_open(interface: *const c_char, backend: *const
             return std::ptr::null_mut();
         }
     };
-    noted(receiver).map_or(std::ptr::null_mut(), |receiver| Box::into_raw(Box::new(receiver)))
+    let opened = |receiver| OpenReceiver { receiver: Arc::new(receiver), process: Process::this() };
+    noted(receiver).map_or(std::ptr::null_mut(), |receiver| Box::into_raw(Box::new(opened(receiver))))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn fadelink_close(receiver: *mut Receiver) {
+pub unsafe extern "C" fn fadelink_close(receiver: *mut OpenReceiver) {
     if !receiver.is_null() {
         // SAFETY: made by fadelink_open.
         drop(unsafe { Box::from_raw(receiver) });
@@ -179,12 +213,12 @@ pub unsafe extern "C" fn fadelink_close(receiver: *mut Receiver) {
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fadelink_feb_open(
-    receiver: *mut Receiver,
+    receiver: *mut OpenReceiver,
     mac: *const c_char,
     config: *const Config,
 ) -> *mut OpenFeb {
     // SAFETY: see the header.
-    let (receiver, mac, config) = unsafe { (non_null(receiver, "receiver"), text(mac, "mac"), config.as_ref()) };
+    let (receiver, mac, config) = unsafe { (opened(receiver), text(mac, "mac"), config.as_ref()) };
     let (Some(receiver), Some(mac)) = (receiver, mac) else { return std::ptr::null_mut() };
     let wrong = |_| format!("mac `{mac}`: expected an address like 02:fa:de:00:00:01");
     let Some(mac) = noted(mac.parse().map_err(wrong)) else { return std::ptr::null_mut() };
@@ -192,7 +226,8 @@ pub unsafe extern "C" fn fadelink_feb_open(
     let Some(config) = noted(config) else { return std::ptr::null_mut() };
     noted(receiver.open(mac, config)).map_or(std::ptr::null_mut(), |handle| {
         let commander = handle.commander();
-        Box::into_raw(Box::new(OpenFeb { handle, commander }))
+        let (process, receiver) = (Process::this(), receiver.clone());
+        Box::into_raw(Box::new(OpenFeb { handle, commander, process, receiver }))
     })
 }
 
@@ -213,13 +248,13 @@ pub unsafe extern "C" fn fadelink_start(feb: *mut OpenFeb) -> c_int {
 /// What the reader of a FEB uses, without touching what other threads may.
 unsafe fn reader<'a>(feb: *const OpenFeb) -> Option<&'a mut FebHandle> {
     // SAFETY: live; one thread at a time reads, and nothing else refers to this field.
-    live(feb, "feb").map(|feb| unsafe { &mut (*feb).handle })
+    unsafe { open_feb(feb).map(|feb| &mut (*feb).handle) }
 }
 
 /// The commands of a FEB, without touching what its reader uses.
 unsafe fn commander<'a>(feb: *const OpenFeb) -> Option<&'a Commander> {
     // SAFETY: live; only this field is looked at, which never changes.
-    live(feb, "feb").map(|feb| unsafe { &(*feb).commander })
+    unsafe { open_feb(feb).map(|feb| &(*feb).commander) }
 }
 
 #[unsafe(no_mangle)]
@@ -382,13 +417,10 @@ pub unsafe extern "C" fn fadelink_counter(feb: *const OpenFeb, name: *const c_ch
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fadelink_link_counter(
-    receiver: *const Receiver,
+    receiver: *const OpenReceiver,
     name: *const c_char,
     value: *mut u64,
 ) -> c_int {
     // SAFETY: see the header.
-    unsafe {
-        non_null(receiver.cast_mut(), "receiver")
-            .map_or(ERROR, |receiver| counter(receiver.counters().entries(), name, value))
-    }
+    unsafe { opened(receiver).map_or(ERROR, |receiver| counter(receiver.counters().entries(), name, value)) }
 }

@@ -63,7 +63,7 @@ class _Sink(NamedTuple):
 
 
 def _sinks(board: Mapping[str, Any]) -> list[_Sink]:
-    stream = str(board.get("stream") or board.get("peer") or "").replace(":", "-")
+    stream = _fadelink.stream_in_names(json.dumps({key: board.get(key) for key in ("stream", "peer")}))
     sinks = []
     for sink in board.get("sinks", []):
         kind, _, rest = str(sink["sink"]).partition(":")

@@ -47,11 +47,16 @@ impl FebHandle {
     /// # Errors
     /// As of [`Self::inquire`].
     pub fn against(&self) -> Result<Vec<Against>, Error> {
-        let Inquiry { ending, resets, .. } = self.inquire()?;
+        Ok(self.against_of(&self.inquire()?))
+    }
+
+    /// The same, of what the FEB has said: for those who have asked it in another thread ([`Self::question`]).
+    pub fn against_of(&self, told: &Inquiry) -> Vec<Against> {
+        let Inquiry { ending, resets, .. } = *told;
         let counts = self.counters();
         let count = |count: u64, what: fn(u64) -> Against| (count > 0).then(|| what(count));
         let is_told = !matches!(ending, Ending::Unknown | Ending::Confirmed | Ending::Silence);
-        Ok([
+        [
             (self.ending() != Ending::Confirmed).then_some(Against::EndNotConfirmed),
             is_told.then_some(Against::Told(ending)),
             count(counts.contradictions, Against::Contradictions),
@@ -61,6 +66,6 @@ impl FebHandle {
         ]
         .into_iter()
         .flatten()
-        .collect())
+        .collect()
     }
 }

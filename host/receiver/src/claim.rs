@@ -9,12 +9,13 @@ use std::io;
 use std::net::Ipv4Addr;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, Once, PoisonError};
+use std::sync::Once;
 use std::time::{Duration, Instant};
 
 use fadelink_wire::MacAddr;
 
 use crate::commons;
+use crate::fork;
 use crate::holder::Holder;
 use crate::locks::{self, Lock, INTERVAL};
 
@@ -38,31 +39,29 @@ pub enum Refused {
 #[derive(Debug)]
 pub struct Claim(#[allow(dead_code)] Option<Lock>);
 
-/// FEBs to which this process has a command under way.
-static OWN: Mutex<Vec<(Place, MacAddr)>> = Mutex::new(Vec::new());
-
-fn own() -> MutexGuard<'static, Vec<(Place, MacAddr)>> {
-    OWN.lock().unwrap_or_else(PoisonError::into_inner)
+/// True if this process has a command to a FEB under way.
+fn is_own(place: Place, feb: MacAddr) -> bool {
+    fork::open().commands.contains(&place.commands(feb))
 }
 
 /// The commands of a FEB claimed; released when dropped.
 #[derive(Debug)]
 pub struct CommandClaim {
-    feb: (Place, MacAddr),
+    name: String,
     #[allow(dead_code)]
     claim: Claim,
 }
 
 impl CommandClaim {
-    fn new(feb: (Place, MacAddr), claim: Claim) -> CommandClaim {
-        own().push(feb);
-        CommandClaim { feb, claim }
+    fn new(name: String, claim: Claim) -> CommandClaim {
+        fork::open().commands.push(name.clone());
+        CommandClaim { name, claim }
     }
 }
 
 impl Drop for CommandClaim {
     fn drop(&mut self) {
-        own().retain(|feb| *feb != self.feb);
+        fork::open().commands.retain(|name| *name != self.name);
     }
 }
 
@@ -139,6 +138,10 @@ impl Place {
     fn name(self, feb: MacAddr, what: &str) -> String {
         format!("{}-{}-{feb}.{what}", self.network.0, self.interface)
     }
+
+    fn commands(self, feb: MacAddr) -> String {
+        self.name(feb, "commands")
+    }
 }
 
 /// Where the claim `name` is made, if it can be. A program that receives is told if others may have the board.
@@ -194,14 +197,15 @@ pub fn data(place: Place, feb: MacAddr) -> Result<Claim, Refused> {
 /// # Errors
 /// They take too long. The operating system's.
 pub fn commands(place: Place, feb: MacAddr) -> Result<CommandClaim, Refused> {
-    let claim = in_turn(&place.name(feb, "commands"), true)?;
-    Ok(CommandClaim::new((place, feb), claim))
+    let name = place.commands(feb);
+    let claim = in_turn(&name, true)?;
+    Ok(CommandClaim::new(name, claim))
 }
 
 /// The claims of [`commands`] leave a file, which this removes: after the last one.
 pub fn forget_commands(place: Place, feb: MacAddr) {
     if place.is_shared() {
-        forget(&place.name(feb, "commands"), true);
+        forget(&place.commands(feb), true);
     }
 }
 
@@ -210,7 +214,7 @@ pub fn forget_commands(place: Place, feb: MacAddr) {
 /// for ever. Hold the claim until the RESET is sent.
 pub fn before_reset(place: Place, feb: MacAddr) -> Option<CommandClaim> {
     let end = Instant::now() + PATIENCE;
-    while place.is_shared() && !own().contains(&(place, feb)) && Instant::now() < end {
+    while place.is_shared() && !is_own(place, feb) && Instant::now() < end {
         match reset_now(place, feb) {
             None => std::thread::sleep(INTERVAL),
             claim => return claim,
@@ -221,8 +225,9 @@ pub fn before_reset(place: Place, feb: MacAddr) -> Option<CommandClaim> {
 
 /// As [`before_reset`], without waiting. `None`: a command is under way.
 pub fn reset_now(place: Place, feb: MacAddr) -> Option<CommandClaim> {
-    let claim = now(&place.name(feb, "commands")).ok()?;
-    Some(CommandClaim::new((place, feb), claim))
+    let name = place.commands(feb);
+    let claim = now(&name).ok()?;
+    Some(CommandClaim::new(name, claim))
 }
 
 /// As [`commands`], of the slow control of a UDP/IP board.

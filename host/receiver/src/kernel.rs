@@ -15,6 +15,7 @@ use crate::abi;
 use crate::claim::{self, Claim, CommandClaim, Place};
 use crate::counters::{FebCounts, LinkCounts};
 use crate::engine::{CommandError, Confirm, FebConfig};
+use crate::fork::{Kept, Process};
 use crate::holder::Holder;
 use crate::interface::{check_mtu, name_of, Interface};
 use crate::kind::Kind;
@@ -81,7 +82,7 @@ fn of_interface(interface: &Interface, error: &io::Error) -> String {
 pub(crate) struct Kernel {
     interface: Arc<Interface>,
     place: Place,
-    control: Arc<File>,
+    control: Arc<Kept<File>>,
     /// The driver counts since it was loaded.
     before: LinkCounts,
 }
@@ -108,7 +109,7 @@ fn link_counts(control: &File) -> LinkCounts {
 impl Kernel {
     pub(crate) fn open(interface: &str) -> io::Result<Kernel> {
         let interface = Arc::new(Interface::open(interface)?);
-        let control = OpenOptions::new().read(true).write(true).open(CONTROL).map_err(|error| {
+        let control = Kept::open(|| OpenOptions::new().read(true).write(true).open(CONTROL)).map_err(|error| {
             let hint = match error.kind() {
                 io::ErrorKind::NotFound => "the kernel driver is not loaded: modprobe fadelink (docs/driver.md)".into(),
                 _ => format!("{error}; run as root or give your group access to /dev/l3_fpga*"),
@@ -123,15 +124,15 @@ impl Kernel {
     fn commands(&self, mac: MacAddr) -> Arc<KernelCommands> {
         let numbers = Mutex::new(Numbers::of(self.interface.index, mac));
         let (interface, control) = (self.interface.clone(), self.control.clone());
-        Arc::new(KernelCommands { mac, interface, place: self.place, control, numbers })
+        Arc::new(KernelCommands { mac, interface, place: self.place, control, numbers, process: Process::this() })
     }
 }
 
 /// A device that nobody has.
-fn free_device() -> io::Result<(String, File)> {
+fn free_device() -> io::Result<(String, Kept<File>)> {
     for number in 0..MAX_DEVICES {
         let path = format!("/dev/l3_fpga{number}");
-        match OpenOptions::new().read(true).write(true).open(&path) {
+        match Kept::open(|| OpenOptions::new().read(true).write(true).open(&path)) {
             Ok(file) => return Ok((path, file)),
             Err(error) if error.kind() == io::ErrorKind::ResourceBusy => {}
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -189,14 +190,15 @@ impl Source for Kernel {
         assert_eq!(bytes, ring_packets * PACKET_BYTES as u64);
         // The driver has it twice in a row.
         let ring = Mapping::shared(device.as_fd(), 0, 2 * bytes as usize, false)
-            .map_err(|error| fail("mapping the ring", error))?;
+            .map_err(|error| fail("mapping the ring", error))?
+            .copied_in_children();
         call_with(&device, abi::GETMAC, &mut slave_id(&self.interface, mac)).map_err(|error| match error.kind() {
             io::ErrorKind::ResourceBusy => Error::AlreadyOpen(mac, Holder::Unknown),
             _ => Error::Failed(of_interface(&self.interface, &error)),
         })?;
         let commands = self.commands(mac);
         let armed = Mutex::default();
-        let ring = Arc::new(KernelRing { ring, device, armed, claim });
+        let ring = Arc::new(KernelRing { ring: Arc::new(ring), device, armed, claim });
         Ok(Box::new(KernelFeb { commands, ring, word_order, told_downs: AtomicU32::new(0) }))
     }
 
@@ -209,13 +211,17 @@ struct KernelCommands {
     mac: MacAddr,
     interface: Arc<Interface>,
     place: Place,
-    control: Arc<File>,
+    control: Arc<Kept<File>>,
     /// The driver counts by itself; programs that receive by themselves go on from here.
     numbers: Mutex<Numbers>,
+    process: Process,
 }
 
 impl Drop for KernelCommands {
     fn drop(&mut self) {
+        if !self.process.is_this() {
+            return;
+        }
         claim::forget_commands(self.place, self.mac);
     }
 }
@@ -262,11 +268,18 @@ impl Command for KernelCommands {
 
 /// The driver's ring. Fields are dropped in order: the device is closed, by RESET if need be, before the claim goes.
 struct KernelRing {
-    ring: Mapping,
-    device: File,
+    ring: Arc<Mapping>,
+    device: Kept<File>,
     armed: Mutex<Armed>,
     #[allow(dead_code)]
     claim: Claim,
+}
+
+impl Drop for KernelRing {
+    fn drop(&mut self) {
+        // Memory that somebody still shows would keep the device open.
+        self.ring.leave_device();
+    }
 }
 
 /// What the driver was told last to wake the reader for.
@@ -310,8 +323,8 @@ impl ReadSide for KernelRing {
         self.ring.bytes() as u64 / 2
     }
 
-    fn base(&self) -> *const u8 {
-        self.ring.base().as_ptr()
+    fn memory(&self) -> &Arc<Mapping> {
+        &self.ring
     }
 
     fn begin(&self) -> u64 {

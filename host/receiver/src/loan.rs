@@ -9,6 +9,7 @@ use std::os::fd::BorrowedFd;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use crate::mapping::Mapping;
 use crate::ring::Ring;
 
 /// The reader's side of a ring.
@@ -17,8 +18,12 @@ pub(crate) trait ReadSide: Send + Sync {
     fn file(&self) -> BorrowedFd<'_>;
     /// Size in bytes.
     fn bytes(&self) -> u64;
-    /// First byte; the memory is mapped twice in a row.
-    fn base(&self) -> *const u8;
+    /// The memory, mapped twice in a row.
+    fn memory(&self) -> &Arc<Mapping>;
+    /// Its first byte.
+    fn base(&self) -> *const u8 {
+        self.memory().base().as_ptr()
+    }
     /// Byte of the ring behind the last one that was given back.
     fn begin(&self) -> u64;
     /// Gives the next `bytes` back: they may be overwritten.
@@ -191,8 +196,8 @@ impl ReadSide for PoolSide {
         self.ring.bytes()
     }
 
-    fn base(&self) -> *const u8 {
-        self.ring.base()
+    fn memory(&self) -> &Arc<Mapping> {
+        self.ring.memory()
     }
 
     fn begin(&self) -> u64 {

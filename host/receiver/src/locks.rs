@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crate::commons::{self, named};
+use crate::fork::{Kept, Process};
 use crate::holder::{self, Holder};
 
 /// How often a waiting program looks.
@@ -29,13 +30,13 @@ const BOTH: (i64, i64) = (HELD, 2);
 /// A file that is locked; unlocked when dropped, and removed if it was not taken in turn.
 #[derive(Debug)]
 pub(crate) struct Lock {
-    file: File,
+    file: Kept<File>,
     identity: Identity,
     path: PathBuf,
     /// The file stays.
     keeps: bool,
     /// A forked process that drops its copy does not unlock it.
-    process: u32,
+    process: Process,
 }
 
 /// An operation on the locks of `length` bytes from `first` on. True if another description has one of them.
@@ -88,9 +89,15 @@ fn leads_to(path: &Path, file: Identity) -> io::Result<bool> {
 }
 
 /// Opens the file. `None`: its permissions say that another user's program has just made it, and has it.
-fn open(path: &Path) -> io::Result<Option<(File, Metadata)>> {
+fn open(path: &Path) -> io::Result<Option<(Kept<File>, Metadata)>> {
     for _ in 0..UNREADABLE {
-        match commons::open(path, PERMISSIONS) {
+        let mut found = None;
+        let opened = Kept::open(|| {
+            let (file, metadata) = commons::open(path, PERMISSIONS)?;
+            found = Some(metadata);
+            io::Result::Ok(file)
+        });
+        match opened.map(|file| (file, found.expect("with the file"))) {
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => std::thread::sleep(INTERVAL),
             opened => return opened.map(Some).map_err(|error| named(error, path)),
         }
@@ -140,7 +147,7 @@ fn take_with(path: &Path, keeps: bool, lock: impl Fn(&File) -> io::Result<bool>)
         let is_taken = lock(&file);
         if matches!(is_taken, Ok(true)) && leads_to(path, identity(&found))? {
             sign(&file);
-            let (path, process) = (path.to_owned(), std::process::id());
+            let (path, process) = (path.to_owned(), Process::this());
             return Ok(Ok(Lock { file, identity: identity(&found), path, keeps, process }));
         }
         give_back(&file, BOTH)?;
@@ -174,7 +181,7 @@ pub(crate) fn is_locked(path: &Path) -> bool {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        if self.process != std::process::id() {
+        if !self.process.is_this() {
             return;
         }
         // One that waits for it would have to begin anew.

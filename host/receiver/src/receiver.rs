@@ -12,9 +12,11 @@ use fadelink_wire::{MacAddr, Resets};
 use crate::backend::Backend;
 use crate::counters::{FebCounts, LinkCounts};
 use crate::engine::{FebConfig, Resumed};
+use crate::fork::Own;
 use crate::kernel::Kernel;
 use crate::kind::Kind;
 use crate::loan::{Ledger, Loan};
+use crate::mapping::View;
 use crate::schedule::Schedule;
 use crate::shared::{Ending, Phase};
 use crate::source::{Commander, Error, FebBackend, Source};
@@ -25,17 +27,21 @@ use crate::wake::poll;
 /// How often is looked while the whole ring is lent.
 const NAP: Duration = Duration::from_millis(1);
 
-/// Receives from all FEBs behind one interface.
-pub struct Receiver(Box<dyn Source>);
+/// Receives from all FEBs behind one interface. A forked process can drop its copy, which does nothing, and must not use it.
+pub struct Receiver(Own<Box<dyn Source>>);
 
 impl Receiver {
+    fn of(source: impl Source + 'static) -> Receiver {
+        Receiver(Own::new(Box::new(source)))
+    }
+
     /// Receives in a thread of this program. FEBs that send but are opened by nobody are told to stop,
     /// by RESET.
     ///
     /// # Errors
     /// The operating system's, of an event descriptor or a thread.
     pub fn spawn(backend: impl Backend) -> io::Result<Receiver> {
-        Ok(Receiver(Box::new(UserSpace::spawn(backend, false)?)))
+        Ok(Receiver::of(UserSpace::spawn(backend, false)?))
     }
 
     /// As [`Self::spawn`], but leaves FEBs alone that nobody opened: for programs that only send
@@ -44,7 +50,7 @@ impl Receiver {
     /// # Errors
     /// As [`Self::spawn`].
     pub fn spawn_passive(backend: impl Backend) -> io::Result<Receiver> {
-        Ok(Receiver(Box::new(UserSpace::spawn(backend, true)?)))
+        Ok(Receiver::of(UserSpace::spawn(backend, true)?))
     }
 
     /// Receives through the kernel driver, from the FEBs behind `interface`.
@@ -52,7 +58,7 @@ impl Receiver {
     /// # Errors
     /// The driver is not loaded, or the interface is not there, is down or no Ethernet.
     pub fn kernel(interface: &str) -> io::Result<Receiver> {
-        Ok(Receiver(Box::new(Kernel::open(interface)?)))
+        Ok(Receiver::of(Kernel::open(interface)?))
     }
 
     /// Address of the interface.
@@ -108,17 +114,18 @@ impl Receiver {
     }
 }
 
-/// A FEB that is open. Dropping it closes the FEB, by RESET if its transmission runs.
+/// A FEB that is open. Dropping it closes the FEB, by RESET if its transmission runs. A forked process can drop its copy, which does
+/// nothing, and must not use it ([`crate::fork`]).
 pub struct FebHandle {
     mac: MacAddr,
-    feb: Box<dyn FebBackend>,
-    ledger: Arc<Ledger>,
+    feb: Own<Box<dyn FebBackend>>,
+    ledger: Own<Arc<Ledger>>,
 }
 
 impl FebHandle {
     fn new(mac: MacAddr, feb: Box<dyn FebBackend>) -> FebHandle {
-        let ledger = Ledger::new(feb.ring());
-        FebHandle { mac, feb, ledger }
+        let ledger = Own::new(Ledger::new(feb.ring()));
+        FebHandle { mac, feb: Own::new(feb), ledger }
     }
 
     /// Address of the FEB.
@@ -260,6 +267,20 @@ impl FebHandle {
         unsafe { self.ledger.slice(bytes) }
     }
 
+    /// The first `bytes` of [`Self::data`], for as long as that is wanted: beyond the end of this.
+    ///
+    /// # Panics
+    /// If so many are not there.
+    pub fn view(&self, bytes: usize) -> View {
+        let data = &self.data()[..bytes];
+        self.ledger.ring().memory().view(data.as_ptr(), bytes)
+    }
+
+    /// Words of filler behind the data of a transmission that has ended, as the FEB has told them; `None`: it has not.
+    pub(crate) fn filler_words(&self) -> Option<u16> {
+        self.feb.filler_words()
+    }
+
     /// The first bytes of [`Self::data`], `limit` at most, lent: others may read them from any thread while this goes on
     /// with what comes behind. Their place in the ring is free when they and all before them are dropped.
     pub fn lend(&mut self, limit: usize) -> Loan {
@@ -294,7 +315,7 @@ impl FebHandle {
         }
     }
 
-    fn clamp(&self, threshold: usize) -> u64 {
+    pub(crate) fn clamp(&self, threshold: usize) -> u64 {
         (threshold as u64).clamp(1, self.ledger.ring().bytes())
     }
 

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
 
 use fadelink_wire::fade10g::PACKET_BYTES;
 use rustix::fs::{fcntl_add_seals, ftruncate, memfd_create, MemfdFlags, SealFlags};
@@ -12,7 +13,7 @@ use crate::mapping::Mapping;
 /// [`crate::shared::Shared`] to say.
 #[derive(Debug)]
 pub struct Ring {
-    mapping: Mapping,
+    mapping: Arc<Mapping>,
     file: OwnedFd,
 }
 
@@ -34,7 +35,7 @@ impl Ring {
             let error = io::Error::from(error);
             io::Error::new(error.kind(), format!("a ring of {bytes} bytes: {error}"))
         })?;
-        let mapping = Mapping::twice(file.as_fd(), bytes)?;
+        let mapping = Arc::new(Mapping::twice(file.as_fd(), bytes)?);
         // From here on it keeps its size, and a program that gets it can map it only for reading.
         let size = SealFlags::SHRINK | SealFlags::GROW;
         fcntl_add_seals(&file, size | SealFlags::FUTURE_WRITE | SealFlags::SEAL)?;
@@ -51,9 +52,9 @@ impl Ring {
         self.file.as_fd()
     }
 
-    /// First byte; behind the last one the memory begins anew.
-    pub(crate) fn base(&self) -> *const u8 {
-        self.mapping.base().as_ptr()
+    /// Behind the last byte it begins anew.
+    pub(crate) fn memory(&self) -> &Arc<Mapping> {
+        &self.mapping
     }
 
     /// `len` bytes from byte `at`, across the end of the ring if need be.

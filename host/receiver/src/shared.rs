@@ -11,6 +11,7 @@ use fadelink_wire::MacAddr;
 use crate::counters::FebCounters;
 use crate::kind::{Kind, Swap};
 use crate::loan::ReadSide;
+use crate::mapping::Mapping;
 use crate::ring::Ring;
 use crate::told::{Expected, Told};
 use crate::wake::Wake;
@@ -320,8 +321,8 @@ impl ReadSide for Reader {
         self.ring.bytes()
     }
 
-    fn base(&self) -> *const u8 {
-        self.ring.base()
+    fn memory(&self) -> &Arc<Mapping> {
+        self.ring.memory()
     }
 
     fn begin(&self) -> u64 {

@@ -176,6 +176,10 @@ pub trait FebBackend: Send {
     fn slower(&self) -> Option<&str> {
         None
     }
+    /// Words of filler behind the data of a transmission that has ended, as the FEB has told them; `None`: it has not.
+    fn filler_words(&self) -> Option<u16> {
+        None
+    }
     /// What ended the transmission before its end.
     fn broken(&self) -> Error;
     /// Counters of the FEB.
@@ -191,6 +195,8 @@ pub trait Command: Send + Sync {
     /// # Errors
     /// No response, a code that is not a command, or a failed interface.
     fn command(&self, code: u16, argument: u32, timeout: Duration, retries: u32) -> Result<u64, Error>;
+    /// Ends what waits for the FEB, in all threads, where that can be done: it is about to be closed.
+    fn end_waits(&self) {}
 }
 
 /// Sends commands to a FEB; may be cloned and used from any thread.
@@ -209,6 +215,13 @@ impl Commander {
             return Err(Error::Command { feb: self.0.mac(), error: CommandError::BadCode(code) });
         }
         self.0.command(code, argument, timeout, retries)
+    }
+
+    /// Closes a FEB that is open for its data, for those who wait for an answer of it or for its data: they are told at once. To be
+    /// called before its [`crate::FebHandle`] is dropped, where that is used by another thread. With the kernel driver those who
+    /// wait for an answer go on until their time is over.
+    pub fn end_waits(&self) {
+        self.0.end_waits();
     }
 
     /// Sends a command with the default time-out and retries; see [`Self::command_with`].

@@ -52,6 +52,8 @@ pub struct Told {
     crc: AtomicU64,
     /// Packets since the start that the FEB has confirmation of, though they have not come.
     confirmed: AtomicU64,
+    /// Words of filler behind the last word, and [`KNOWN`].
+    filler: AtomicU32,
 }
 
 impl Told {
@@ -88,7 +90,19 @@ impl Told {
         self.number.store(number.map_or(0, |number| KNOWN | u32::from(number)), Ordering::Relaxed);
         self.resets.store(0, Ordering::Relaxed);
         self.confirmed.store(0, Ordering::Relaxed);
+        self.filler.store(0, Ordering::Relaxed);
         self.crc.store((crc as u64) << EXPECTED_SHIFT, Ordering::Relaxed);
+    }
+
+    /// Words of filler that have come behind the last word, as the FEB has told; `None`: it has not.
+    pub(crate) fn filler_words(&self) -> Option<u16> {
+        let filler = self.filler.load(Ordering::Relaxed);
+        (filler & KNOWN != 0).then_some(filler as u16)
+    }
+
+    /// The FEB has told how many words of filler have come.
+    pub(crate) fn set_filler_words(&self, words: u16) {
+        self.filler.store(KNOWN | u32::from(words), Ordering::Relaxed);
     }
 
     /// The FEB has told the CRC of its words, where one was expected.

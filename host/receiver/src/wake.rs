@@ -6,9 +6,11 @@ use std::time::Duration;
 
 use rustix::event::{eventfd, EventfdFlags, PollFd, PollFlags, Timespec};
 
+use crate::fork::Kept;
+
 /// A Linux eventfd. Readable after [`Wake::notify`] until [`Wake::clear`].
 #[derive(Debug)]
-pub struct Wake(OwnedFd);
+pub struct Wake(Kept<OwnedFd>);
 
 impl Wake {
     /// A new one, not notified.
@@ -16,7 +18,7 @@ impl Wake {
     /// # Errors
     /// The operating system's, of eventfd.
     pub fn new() -> io::Result<Wake> {
-        Ok(Wake(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?))
+        Ok(Wake(Kept::open(|| eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK))?))
     }
 
     /// Makes the descriptor readable.

@@ -15,6 +15,7 @@ use rustix::net::{
 };
 
 use super::{Backend, Losses, Send, BATCH};
+use crate::fork::Kept;
 use crate::interface::{explain, explained, Interface, Obstacle};
 use crate::mapping::Mapping;
 use crate::sockopt;
@@ -47,7 +48,7 @@ const ANSWERS: usize = 4;
 
 #[derive(Debug)]
 struct Transmitter {
-    socket: OwnedFd,
+    socket: Kept<OwnedFd>,
     errors: u64,
     answers: [[u8; REQUEST_LEN]; ANSWERS],
     waiting: usize,
@@ -69,7 +70,7 @@ impl Packet {
         let frames = blocks * FRAMES_IN_BLOCK;
         // Protocol 0 until the ring stands: nothing is received before.
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        let socket = socket_with(AddressFamily::PACKET, SocketType::RAW, flags, None)
+        let socket = Kept::open(|| socket_with(AddressFamily::PACKET, SocketType::RAW, flags, None))
             .map_err(|error| explained(error.into(), &format!("packet socket on {name}")))?;
 
         sockopt::set(
@@ -87,6 +88,7 @@ impl Packet {
         };
         sockopt::set(&socket, libc::SOL_PACKET, libc::PACKET_RX_RING, &request, &format!("packet ring on {name}"))?;
         let ring = Mapping::shared(socket.as_fd(), 0, BLOCK_BYTES * blocks, true)
+            .and_then(Mapping::alone)
             .map_err(|error| explained(error, &format!("mapping the packet ring on {name}")))?;
         let transmitter = Transmitter { socket, errors: 0, answers: [[0; REQUEST_LEN]; ANSWERS], waiting: 0 };
         let mut packet =
@@ -133,7 +135,7 @@ impl Packet {
             address.sll_protocol = ETHERTYPE.to_be();
             address.sll_ifindex = self.interface.index as i32;
             let length = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
-            libc::bind(self.transmitter.socket.as_raw_fd(), (&raw const address).cast(), length)
+            libc::bind(self.transmitter.socket.as_fd().as_raw_fd(), (&raw const address).cast(), length)
         };
         if result < 0 {
             return Err(explain(&format!("interface {}", self.interface.name)));
@@ -178,7 +180,7 @@ impl Packet {
         unsafe {
             let mut address: libc::sockaddr_ll = zeroed();
             let mut length = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
-            let socket = self.transmitter.socket.as_raw_fd();
+            let socket = self.transmitter.socket.as_fd().as_raw_fd();
             let asked = libc::getsockname(socket, (&raw mut address).cast(), &raw mut length);
             asked == 0 && address.sll_ifindex == self.interface.index as i32
         }
@@ -188,7 +190,7 @@ impl Packet {
     /// the socket again when it is up.
     fn socket_error(&mut self) -> io::Result<()> {
         // Asking fails for a bad descriptor alone.
-        let Ok(Err(error)) = rustix::net::sockopt::socket_error(&self.transmitter.socket) else { return Ok(()) };
+        let Ok(Err(error)) = rustix::net::sockopt::socket_error(self.transmitter.socket.as_fd()) else { return Ok(()) };
         let error = io::Error::from(error);
         if error.kind() == io::ErrorKind::NetworkDown {
             self.went_down = true;

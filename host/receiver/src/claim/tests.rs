@@ -42,7 +42,7 @@ fn a_reset_waits_for_a_command_of_another_program() {
         drop(other);
         assert!(waiting.join().unwrap());
     });
-    assert!(own().iter().all(|own| *own != (place, feb)));
+    assert!(!is_own(place, feb));
 }
 
 #[test]

@@ -252,6 +252,9 @@ impl Fade1 {
             _ if self.number.is_some() && !is_ours => stopping.told = Some(Ending::OtherTransmission),
             fade1::Phase::Running | fade1::Phase::Stopping => stopping.begins_anew(),
             fade1::Phase::Ended if self.sets.is_gap_free() && state.packets == packets as u32 => {
+                if let Some(checksum) = state.checksum {
+                    shared.told.set_filler_words(checksum.filler_words());
+                }
                 // Of words that are not changed here.
                 if let Some(checksum) = state.checksum.filter(|_| swap == Swap::None) {
                     shared.told.set_crc(checksum.into());

@@ -161,8 +161,8 @@ fn a_forked_child_does_not_release_the_lock() {
     let path = folder.path();
     let lock = take(&path).unwrap().unwrap();
     // The child's copy, in which the number of the process is another one.
-    let (file, path) = (lock.file.try_clone().unwrap(), folder.path());
-    drop(Lock { file, path: path.clone(), identity: lock.identity, keeps: false, process: lock.process + 1 });
+    let (file, path) = (Kept::open(|| lock.file.try_clone()).unwrap(), folder.path());
+    drop(Lock { file, path: path.clone(), identity: lock.identity, keeps: false, process: Process::another() });
     assert!(is_locked(&path) && take(&path).unwrap().is_err());
     drop(lock);
     assert!(folder.is_empty());

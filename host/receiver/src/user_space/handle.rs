@@ -14,6 +14,7 @@ use super::requests::{lock, tell, ReplyTo, Request};
 use crate::claim::{self, Claim, CommandClaim};
 use crate::counters::FebCounts;
 use crate::engine::{Command, CommandError, Resumed};
+use crate::fork::{Kept, Process};
 use crate::kind::Kind;
 use crate::loan::ReadSide;
 use crate::shared::{Ending, Phase, Reader};
@@ -24,25 +25,37 @@ pub(super) struct OpenFeb {
     pub(super) mac: MacAddr,
     pub(super) inner: Arc<Inner>,
     #[allow(dead_code)]
-    pub(super) claim: Option<Claim>,
+    claim: Option<Claim>,
     /// It is closed without a word to it.
-    pub(super) leaves: AtomicBool,
+    leaves: AtomicBool,
     /// Whose backend the FEB's frames come to again.
-    pub(super) shares: Option<Arc<Inner>>,
+    shares: Option<Arc<Inner>>,
+    process: Process,
+}
+
+impl OpenFeb {
+    pub(super) fn new(mac: MacAddr, inner: Arc<Inner>, claim: Option<Claim>, shares: Option<Arc<Inner>>) -> OpenFeb {
+        OpenFeb { mac, inner, claim, leaves: AtomicBool::new(false), shares, process: Process::this() }
+    }
+}
+
+/// Closes a FEB. Waits for it, so that the claim is not released before the engine has let go. A receiver that has ended has closed the
+/// FEB already.
+fn close(inner: &Inner, mac: MacAddr, leave: bool, sends_reset: bool) {
+    let (reply, answer) = sync_channel(1);
+    let _no_command = sends_reset.then(|| claim::before_reset(inner.place, mac));
+    if inner.request(Request::Close { mac, leave, reply: tell(reply) }).is_ok() {
+        let _ = inner.answer(&answer);
+    }
 }
 
 impl Drop for OpenFeb {
     fn drop(&mut self) {
-        let (reply, answer) = sync_channel(1);
-        let leave = self.leaves.load(Ordering::Relaxed);
-        let sends_reset = self.claim.is_some() && !leave;
-        let _no_command = sends_reset.then(|| claim::before_reset(self.inner.place, self.mac));
-        let request = Request::Close { mac: self.mac, leave, reply: tell(reply) };
-        // Waits, so that the claim is not released before the engine has let go. A receiver that has
-        // ended has closed the FEB already.
-        if self.inner.request(request).is_ok() {
-            let _ = self.inner.answer(&answer);
+        if !self.process.is_this() {
+            return;
         }
+        let leave = self.leaves.load(Ordering::Relaxed);
+        close(&self.inner, self.mac, leave, self.claim.is_some() && !leave);
         if let Some(shares) = &self.shares {
             if leave {
                 let _ = shares.request(Request::Close { mac: self.mac, leave, reply: Box::new(|_| ()) });
@@ -53,14 +66,18 @@ impl Drop for OpenFeb {
 }
 
 pub(super) struct UserCommands {
-    pub(super) mac: MacAddr,
-    pub(super) inner: Arc<Inner>,
+    mac: MacAddr,
+    inner: Arc<Inner>,
     /// Of a FEB that is open for commands alone.
-    #[allow(dead_code)]
-    pub(super) open: Option<OpenFeb>,
+    open: Option<OpenFeb>,
+    process: Process,
 }
 
 impl UserCommands {
+    pub(super) fn new(mac: MacAddr, inner: Arc<Inner>, open: Option<OpenFeb>) -> UserCommands {
+        UserCommands { mac, inner, open, process: Process::this() }
+    }
+
     /// Another program may not come between a command and its repetition.
     fn claim(&self) -> Result<Option<CommandClaim>, Error> {
         if !self.inner.place.is_shared() {
@@ -73,6 +90,9 @@ impl UserCommands {
 
 impl Drop for UserCommands {
     fn drop(&mut self) {
+        if !self.process.is_this() {
+            return;
+        }
         claim::forget_commands(self.inner.place, self.mac);
     }
 }
@@ -100,6 +120,12 @@ impl source::Command for UserCommands {
             Request::Command { mac: self.mac, command }
         })
     }
+
+    fn end_waits(&self) {
+        if self.open.is_none() {
+            close(&self.inner, self.mac, false, true);
+        }
+    }
 }
 
 pub(super) struct UserFeb {
@@ -107,12 +133,12 @@ pub(super) struct UserFeb {
     reader: Arc<Reader>,
     open: OpenFeb,
     /// From which the reader receives.
-    socket: Option<OwnedFd>,
+    socket: Option<Kept<OwnedFd>>,
 }
 
 impl UserFeb {
-    pub(super) fn new(reader: Reader, open: OpenFeb, socket: Option<OwnedFd>) -> UserFeb {
-        let commands = Arc::new(UserCommands { mac: open.mac, inner: open.inner.clone(), open: None });
+    pub(super) fn new(reader: Reader, open: OpenFeb, socket: Option<Kept<OwnedFd>>) -> UserFeb {
+        let commands = Arc::new(UserCommands::new(open.mac, open.inner.clone(), None));
         UserFeb { open, commands, reader: Arc::new(reader), socket }
     }
 }
@@ -207,6 +233,10 @@ impl FebBackend for UserFeb {
 
     fn kind(&self) -> Option<Kind> {
         self.reader.kind()
+    }
+
+    fn filler_words(&self) -> Option<u16> {
+        self.reader.told.filler_words()
     }
 
     fn slower(&self) -> Option<&str> {

@@ -2,7 +2,7 @@
 //! a FEB with its own socket, the thread that waits for data or for an answer runs them.
 
 use std::io;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex, Weak};
 use std::thread::JoinHandle;
@@ -14,6 +14,7 @@ use crate::claim::{self, Claim};
 use crate::counters::{LinkCounters, LinkCounts};
 use crate::engine::FebConfig;
 use crate::flow::{Flow, Flows};
+use crate::fork::{Kept, Process};
 use crate::holder::Holder;
 use crate::interface::check_mtu;
 use crate::numbers::Numbers;
@@ -41,6 +42,7 @@ pub(crate) struct UserSpace {
     /// Of all that were there.
     links: Mutex<Vec<Arc<LinkCounters>>>,
     flows: Arc<Flows>,
+    process: Process,
 }
 
 impl UserSpace {
@@ -52,7 +54,8 @@ impl UserSpace {
         let thread = std::thread::Builder::new()
             .name("fadelink-rx".into())
             .spawn(move || Loop::new(Box::new(backend), &for_thread.link, passive, flow).run(&for_thread))?;
-        Ok(UserSpace { inner, thread: Some(thread), alone: Mutex::default(), links: Mutex::default(), flows })
+        let process = Process::this();
+        Ok(UserSpace { inner, thread: Some(thread), alone: Mutex::default(), links: Mutex::default(), flows, process })
     }
 
     fn open_with(
@@ -68,7 +71,7 @@ impl UserSpace {
         if !self.inner.answer(&answer)? {
             return Err(Error::AlreadyOpen(mac, Holder::This));
         }
-        Ok((reader, OpenFeb { mac, inner: self.inner.clone(), claim, leaves: AtomicBool::new(false), shares: None }))
+        Ok((reader, OpenFeb::new(mac, self.inner.clone(), claim, None)))
     }
 
     fn claim(&self, mac: MacAddr, config: FebConfig) -> Result<Option<Claim>, Error> {
@@ -125,7 +128,7 @@ impl Source for UserSpace {
         let Some(Split { socket, was_reset }) = self.inner.answer(&answer)?? else {
             return self.open_claimed(mac, config, claim);
         };
-        let descriptor = socket.fd().try_clone_to_owned()?;
+        let descriptor = Kept::open(|| socket.fd().try_clone_to_owned())?;
         let mut inner = Inner::new(&*socket)?;
         let mut alone = Loop::new(socket, &inner.link, true, Flow::new(&self.flows));
         let (shared, reader) = inner.shared(config)?;
@@ -139,23 +142,25 @@ impl Source for UserSpace {
         let mut all = lock(&self.alone);
         all.retain(|(feb, inner)| *feb != mac && inner.strong_count() > 0);
         all.push((mac, Arc::downgrade(&inner)));
-        let leaves = AtomicBool::new(false);
-        let open = OpenFeb { mac, inner, claim, leaves, shares: Some(self.inner.clone()) };
+        let open = OpenFeb::new(mac, inner, claim, Some(self.inner.clone()));
         Ok(Box::new(UserFeb::new(reader, open, Some(descriptor))))
     }
 
     fn open_for_commands(&self, mac: MacAddr) -> Result<Commander, Error> {
         if let Some(inner) = self.alone(mac) {
-            return Ok(Commander(Arc::new(UserCommands { mac, inner, open: None })));
+            return Ok(Commander(Arc::new(UserCommands::new(mac, inner, None))));
         }
         let config = FebConfig { ring_packets: 1, window: 1, ..FebConfig::default() };
         let (_, open) = self.open_with(mac, config, false, None)?;
-        Ok(Commander(Arc::new(UserCommands { mac, inner: self.inner.clone(), open: Some(open) })))
+        Ok(Commander(Arc::new(UserCommands::new(mac, self.inner.clone(), Some(open)))))
     }
 }
 
 impl Drop for UserSpace {
     fn drop(&mut self) {
+        if !self.process.is_this() {
+            return;
+        }
         self.inner.ending.store(true, Ordering::Release);
         self.inner.wake.notify();
         if let Some(thread) = self.thread.take() {

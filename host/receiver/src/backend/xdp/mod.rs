@@ -5,7 +5,7 @@
 
 use std::io;
 use std::mem::{size_of, zeroed};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::path::Path;
 
 use fadelink_wire::MacAddr;
@@ -14,6 +14,7 @@ use rustix::event::epoll;
 
 use super::packet::Packet;
 use super::{Backend, Losses, Send};
+use crate::fork::{Descriptors, Kept};
 use crate::interface::Obstacle;
 
 mod queue;
@@ -55,20 +56,30 @@ fn attach(program: BorrowedFd<'_>, interface: u32) -> io::Result<OwnedFd> {
     Err(io::Error::new(last.kind(), format!("XDP program: {last}{hint}")))
 }
 
+/// The program and its maps.
+struct Program(Object);
+
+impl Descriptors for Program {
+    fn descriptors(&self) -> Vec<RawFd> {
+        let maps = self.0.maps().map(|map| map.as_fd().as_raw_fd());
+        maps.chain(self.0.progs().map(|program| program.as_fd().as_raw_fd())).collect()
+    }
+}
+
 /// AF_XDP on all receive queues of one interface.
 pub struct Xdp {
     queues: Vec<Queue>,
-    febs: MapHandle,
-    sockets: MapHandle,
+    febs: Kept<MapHandle>,
+    sockets: Kept<MapHandle>,
     /// Indices of the map of sockets that are free.
     free: Vec<u32>,
     #[allow(dead_code)]
-    link: OwnedFd,
+    link: Kept<OwnedFd>,
     #[allow(dead_code)]
-    object: Object,
+    object: Kept<Program>,
     /// Everything that is not steered.
     others: Packet,
-    epoll: OwnedFd,
+    epoll: Kept<OwnedFd>,
 }
 
 // SAFETY: the BPF object is used by one thread at a time.
@@ -93,18 +104,18 @@ impl Xdp {
         let mut open = ObjectBuilder::default();
         open.debug(false);
         let object = open.open_memory(PROGRAM).map_err(bpf_error("XDP program"))?;
-        let object = object.load().map_err(bpf_error("loading the XDP program"))?;
+        let object = Kept::open(|| object.load().map(Program).map_err(bpf_error("loading the XDP program")))?;
         let map = |wanted: &str| {
-            let map = object.maps().find(|map| map.name() == wanted).ok_or(io::ErrorKind::NotFound)?;
-            MapHandle::try_from(&map).map_err(bpf_error(wanted))
+            let map = object.0.maps().find(|map| map.name() == wanted).ok_or(io::ErrorKind::NotFound)?;
+            Kept::open(|| MapHandle::try_from(&map)).map_err(bpf_error(wanted))
         };
         let (febs, sockets) = (map("febs")?, map("sockets")?);
         let queues = (0..receive_queues(name))
             .map(|queue| Queue::open(others.index(), queue, busy_poll))
             .collect::<io::Result<Vec<_>>>()?;
-        let program = object.progs().next().ok_or(io::ErrorKind::NotFound)?;
-        let link = attach(program.as_fd(), others.index())?;
-        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        let program = object.0.progs().next().ok_or(io::ErrorKind::NotFound)?;
+        let link = Kept::open(|| attach(program.as_fd(), others.index()))?;
+        let epoll = Kept::open(|| epoll::create(epoll::CreateFlags::CLOEXEC))?;
         let free = (0..SOCKETS).rev().collect();
         let xdp = Xdp { queues, febs, sockets, free, link, object, others, epoll };
         watch(&xdp.epoll, xdp.others.fd())?;

@@ -12,6 +12,7 @@ use rustix::net::{socket_with, AddressFamily, SocketFlags, SocketType};
 
 use super::ring::Ring;
 use crate::backend::{Losses, Send, BATCH};
+use crate::fork::Kept;
 use crate::interface::explained;
 use crate::mapping::Mapping;
 use crate::sockopt;
@@ -53,7 +54,7 @@ struct FebSocket {
     rx: Ring<libc::xdp_desc>,
     /// Frames that the kernel had dropped when it was asked last.
     dropped: u64,
-    socket: OwnedFd,
+    socket: Kept<OwnedFd>,
 }
 
 /// A receive queue. Fields are dropped in order: the rings and the sockets before the memory.
@@ -67,7 +68,7 @@ pub(super) struct Queue {
     scratch: Box<[u8; LONGEST]>,
     outgoing: Outgoing,
     /// Owns the memory; sends.
-    socket: OwnedFd,
+    socket: Kept<OwnedFd>,
     umem: Mapping,
     zero_copy: bool,
     interface: u32,
@@ -82,9 +83,9 @@ fn ask<T>(socket: &OwnedFd, option: libc::c_int, value: &mut T) -> io::Result<()
     sockopt::get(socket, libc::SOL_XDP, option, value, "asking an AF_XDP socket")
 }
 
-fn open_socket(busy_poll: bool) -> io::Result<OwnedFd> {
+fn open_socket(busy_poll: bool) -> io::Result<Kept<OwnedFd>> {
     let family = AddressFamily::from_raw(libc::AF_XDP as u16);
-    let socket = socket_with(family, SocketType::RAW, SocketFlags::CLOEXEC, None)
+    let socket = Kept::open(|| socket_with(family, SocketType::RAW, SocketFlags::CLOEXEC, None))
         .map_err(|error| explained(error.into(), "AF_XDP socket"))?;
     if busy_poll {
         let what = "busy polling (Linux 5.11 or newer, CAP_NET_ADMIN)";
@@ -110,6 +111,7 @@ impl Queue {
     pub(super) fn open(interface: u32, number: u32, busy_poll: bool) -> io::Result<Queue> {
         let socket = open_socket(busy_poll)?;
         let umem = Mapping::anonymous((RX_CHUNKS + TX_CHUNKS) * CHUNK)
+            .and_then(Mapping::alone)
             .map_err(|error| explained(error, "memory for AF_XDP"))?;
         // SAFETY: an all-zero registration is valid but for the fields that are set.
         let mut register: libc::xdp_umem_reg = unsafe { zeroed() };

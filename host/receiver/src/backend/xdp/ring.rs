@@ -29,6 +29,7 @@ impl<T: Copy> Ring<T> {
     ) -> io::Result<Ring<T>> {
         let bytes = offset.desc as usize + size * size_of::<T>();
         let mapping = Mapping::shared(socket.as_fd(), page as u64, bytes, true)
+            .and_then(Mapping::alone)
             .map_err(|error| explained(error, "mapping an AF_XDP ring"))?;
         let base = mapping.base();
         // SAFETY: the offsets are the kernel's own, inside the mapping.

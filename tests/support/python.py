@@ -1,0 +1,57 @@
+"""Programs in Python that use the package, in the namespace of the receivers."""
+
+import subprocess
+import sys
+
+from support.netns import FEBS
+
+PREPARE = f"""
+import asyncio, gc, multiprocessing, os, signal, sys, threading, time
+import numpy as np
+import fadelink
+MAC, OTHER, THIRD = {FEBS[:3]!r}
+FOLDER = "/run/fadelink"
+
+def claims():
+    network = os.stat("/proc/self/ns/net").st_ino
+    return [name for name in os.listdir(FOLDER) if name.startswith(str(network))] if os.path.isdir(FOLDER) else []
+
+def sockets():
+    # Those of the receivers, by all processes of this namespace: one line says what the columns are.
+    return len(open("/proc/net/packet").readlines()) - 1
+
+def raises(error, text, call, *arguments, **named):
+    try:
+        call(*arguments, **named)
+    except error as e:
+        assert text in str(e), e
+        return e
+    raise AssertionError(f"{{text}}: no error")
+
+def is_closed(feb):
+    "All that can be done with it says so."
+    assert feb.closed
+    for call in (feb.start, feb.stop, feb.reset, lambda: feb.command(0x0207, 1), feb.counters, feb.kind, feb.ending, feb.filler,
+                 feb.inquire, feb.against, feb.fill, feb.fileno, feb.read, lambda: next(feb.blocks()), feb.__enter__):
+        raises(fadelink.ClosedError, "the FEB is closed", call)
+    asyncio.run(async_is_closed(feb))
+    feb.close()
+
+async def async_is_closed(feb):
+    try:
+        async for words in feb.blocks_async():
+            raise AssertionError("words of a FEB that is closed")
+    except fadelink.ClosedError:
+        pass
+"""
+
+
+def start(bench, code, *words):
+    return bench.start(bench.pc_ns, sys.executable, "-c", PREPARE + code, *words, stdin=subprocess.PIPE)
+
+
+def python(bench, code, *words):
+    """Runs a program to its end: what it has printed."""
+    status, out, err = start(bench, code, *words).finish()
+    assert status == 0, out + err
+    return out

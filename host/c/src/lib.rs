@@ -135,7 +135,7 @@ pub struct OpenReceiver {
     process: Process,
 }
 
-pub struct OpenFeb {
+pub struct Feb {
     handle: FebHandle,
     commander: Commander,
     process: Process,
@@ -160,7 +160,7 @@ unsafe fn opened<'a>(receiver: *const OpenReceiver) -> Option<&'a Arc<Receiver>>
 }
 
 /// A FEB that is one of this process.
-unsafe fn open_feb(feb: *const OpenFeb) -> Option<*mut OpenFeb> {
+unsafe fn open_feb(feb: *const Feb) -> Option<*mut Feb> {
     let feb = live(feb, "feb")?;
     // SAFETY: live; only this field is looked at, which never changes.
     is_here(unsafe { (*feb).process }, "feb").map(|()| feb)
@@ -216,7 +216,7 @@ pub unsafe extern "C" fn fadelink_feb_open(
     receiver: *mut OpenReceiver,
     mac: *const c_char,
     config: *const Config,
-) -> *mut OpenFeb {
+) -> *mut Feb {
     // SAFETY: see the header.
     let (receiver, mac, config) = unsafe { (opened(receiver), text(mac, "mac"), config.as_ref()) };
     let (Some(receiver), Some(mac)) = (receiver, mac) else { return std::ptr::null_mut() };
@@ -227,12 +227,12 @@ pub unsafe extern "C" fn fadelink_feb_open(
     noted(receiver.open(mac, config)).map_or(std::ptr::null_mut(), |handle| {
         let commander = handle.commander();
         let (process, receiver) = (Process::this(), receiver.clone());
-        Box::into_raw(Box::new(OpenFeb { handle, commander, process, receiver }))
+        Box::into_raw(Box::new(Feb { handle, commander, process, receiver }))
     })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn fadelink_feb_close(feb: *mut OpenFeb) {
+pub unsafe extern "C" fn fadelink_feb_close(feb: *mut Feb) {
     if !feb.is_null() {
         // SAFETY: made by fadelink_feb_open.
         drop(unsafe { Box::from_raw(feb) });
@@ -240,43 +240,43 @@ pub unsafe extern "C" fn fadelink_feb_close(feb: *mut OpenFeb) {
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn fadelink_start(feb: *mut OpenFeb) -> c_int {
+pub unsafe extern "C" fn fadelink_start(feb: *mut Feb) -> c_int {
     // SAFETY: see the header.
     unsafe { reader(feb) }.map_or(ERROR, |handle| status(handle.start()))
 }
 
 /// What the reader of a FEB uses, without touching what other threads may.
-unsafe fn reader<'a>(feb: *const OpenFeb) -> Option<&'a mut FebHandle> {
+unsafe fn reader<'a>(feb: *const Feb) -> Option<&'a mut FebHandle> {
     // SAFETY: live; one thread at a time reads, and nothing else refers to this field.
     unsafe { open_feb(feb).map(|feb| &mut (*feb).handle) }
 }
 
 /// The commands of a FEB, without touching what its reader uses.
-unsafe fn commander<'a>(feb: *const OpenFeb) -> Option<&'a Commander> {
+unsafe fn commander<'a>(feb: *const Feb) -> Option<&'a Commander> {
     // SAFETY: live; only this field is looked at, which never changes.
     unsafe { open_feb(feb).map(|feb| &(*feb).commander) }
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn fadelink_stop(feb: *mut OpenFeb) -> c_int {
+pub unsafe extern "C" fn fadelink_stop(feb: *mut Feb) -> c_int {
     // SAFETY: see the header.
     unsafe { commander(feb) }.map_or(ERROR, |commander| status(commander.command(CMD_STOP, 0).map(drop)))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn fadelink_reset(feb: *mut OpenFeb) -> c_int {
+pub unsafe extern "C" fn fadelink_reset(feb: *mut Feb) -> c_int {
     // SAFETY: see the header.
     unsafe { reader(feb) }.map_or(ERROR, |handle| status(handle.reset()))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn fadelink_feb_ending(feb: *const OpenFeb) -> c_int {
+pub unsafe extern "C" fn fadelink_feb_ending(feb: *const Feb) -> c_int {
     // SAFETY: see the header.
     unsafe { reader(feb) }.map_or(ERROR, |handle| handle.ending() as c_int)
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn fadelink_inquire(feb: *mut OpenFeb, inquiry: *mut FebInquiry) -> c_int {
+pub unsafe extern "C" fn fadelink_inquire(feb: *mut Feb, inquiry: *mut FebInquiry) -> c_int {
     // SAFETY: see the header.
     let (Some(handle), Some(out)) = (unsafe { (reader(feb), non_null(inquiry, "inquiry")) }) else { return ERROR };
     status(handle.inquire().map(|Inquiry { ending, resets, .. }| {
@@ -290,7 +290,7 @@ pub unsafe extern "C" fn fadelink_inquire(feb: *mut OpenFeb, inquiry: *mut FebIn
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn fadelink_against(feb: *mut OpenFeb, text: *mut c_char, size: usize) -> i64 {
+pub unsafe extern "C" fn fadelink_against(feb: *mut Feb, text: *mut c_char, size: usize) -> i64 {
     // SAFETY: see the header.
     let Some(handle) = (unsafe { reader(feb) }) else { return ERROR.into() };
     let against = match handle.against() {
@@ -309,7 +309,7 @@ pub unsafe extern "C" fn fadelink_against(feb: *mut OpenFeb, text: *mut c_char, 
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn fadelink_feb_kind(feb: *const OpenFeb, kind: *mut FebKind) -> c_int {
+pub unsafe extern "C" fn fadelink_feb_kind(feb: *const Feb, kind: *mut FebKind) -> c_int {
     // SAFETY: see the header.
     let (Some(handle), Some(out)) = (unsafe { (reader(feb), non_null(kind, "kind")) }) else { return ERROR };
     let kind = handle.kind();
@@ -328,7 +328,7 @@ pub unsafe extern "C" fn fadelink_feb_kind(feb: *const OpenFeb, kind: *mut FebKi
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fadelink_command(
-    feb: *mut OpenFeb,
+    feb: *mut Feb,
     code: u16,
     argument: u32,
     timeout_ms: u32,
@@ -345,7 +345,7 @@ pub unsafe extern "C" fn fadelink_command(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fadelink_read(
-    feb: *mut OpenFeb,
+    feb: *mut Feb,
     threshold: usize,
     timeout_ms: c_int,
     words: *mut *const u64,
@@ -367,7 +367,7 @@ pub unsafe extern "C" fn fadelink_read(
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn fadelink_release(feb: *mut OpenFeb, words: u64) -> c_int {
+pub unsafe extern "C" fn fadelink_release(feb: *mut Feb, words: u64) -> c_int {
     // SAFETY: see the header.
     let Some(handle) = (unsafe { reader(feb) }) else { return ERROR };
     let there = handle.data().len() as u64 / 8;
@@ -380,13 +380,13 @@ pub unsafe extern "C" fn fadelink_release(feb: *mut OpenFeb, words: u64) -> c_in
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn fadelink_arm(feb: *mut OpenFeb, threshold: usize) -> c_int {
+pub unsafe extern "C" fn fadelink_arm(feb: *mut Feb, threshold: usize) -> c_int {
     // SAFETY: see the header.
     unsafe { reader(feb) }.map_or(ERROR, |handle| handle.arm(threshold).into())
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn fadelink_fd(feb: *const OpenFeb) -> c_int {
+pub unsafe extern "C" fn fadelink_fd(feb: *const Feb) -> c_int {
     // SAFETY: see the header.
     unsafe { reader(feb) }.map_or(ERROR, |handle| handle.as_fd().as_raw_fd())
 }
@@ -410,7 +410,7 @@ unsafe fn counter(entries: Vec<(&'static str, u64)>, name: *const c_char, value:
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn fadelink_counter(feb: *const OpenFeb, name: *const c_char, value: *mut u64) -> c_int {
+pub unsafe extern "C" fn fadelink_counter(feb: *const Feb, name: *const c_char, value: *mut u64) -> c_int {
     // SAFETY: see the header.
     unsafe { reader(feb).map_or(ERROR, |handle| counter(handle.counters().entries(), name, value)) }
 }

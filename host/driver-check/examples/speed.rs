@@ -97,7 +97,7 @@ impl Rust {
 
 struct C {
     feb: c::DriverFeb,
-    settings: c::Settings,
+    settings: c::DriverSettings,
     ring: Vec<u8>,
     copies: bool,
 }
@@ -105,7 +105,7 @@ struct C {
 impl C {
     fn begin(copies: bool) -> C {
         let settings =
-            c::Settings { ring_packets: 64, window: 64, first_packet: 0, protocol: 1, firmware: 1, words: 0 };
+            c::DriverSettings { ring_packets: 64, window: 64, first_packet: 0, protocol: 1, firmware: 1, words: 0 };
         let mut this = C { feb: c::DriverFeb::default(), settings, ring: vec![0; 64 * PACKET_BYTES], copies };
         // SAFETY: live structures.
         unsafe {

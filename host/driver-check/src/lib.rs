@@ -181,7 +181,7 @@ pub struct DriverFeb {
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 #[allow(missing_docs)]
-pub struct Settings {
+pub struct DriverSettings {
     pub ring_packets: u64,
     pub window: u32,
     pub first_packet: u32,
@@ -244,21 +244,21 @@ unsafe extern "C" {
     pub fn fade1_sets_judge(s: *const Sets, set: u16, packet: u32, released: u64, index: *mut u64) -> Verdict;
     pub fn fade1_sets_stored(s: *mut Sets, index: u64) -> bool;
     pub fn fade1_sets_stored_before(s: *const Sets, index: u64) -> u64;
-    pub fn fade_feb_init(feb: *mut DriverFeb, settings: *const Settings, owned: bool, csn: u16);
+    pub fn fade_feb_init(feb: *mut DriverFeb, settings: *const DriverSettings, owned: bool, csn: u16);
     pub fn fade_feb_bytes(feb: *const DriverFeb) -> u64;
     pub fn fade_feb_packet_bytes(feb: *const DriverFeb) -> u32;
     pub fn fade_feb_origin(feb: *const DriverFeb) -> u64;
     pub fn fade_feb_start(feb: *mut DriverFeb, timeout_ms: u32, retries: u32, now_ms: u64);
     pub fn fade1_feb_stop(feb: *mut DriverFeb, now_ms: u64) -> bool;
     pub fn fade_feb_break_off(feb: *mut DriverFeb);
-    pub fn fade_feb_tick(feb: *mut DriverFeb, settings: *const Settings, now_ms: u64, out: *mut Tick);
+    pub fn fade_feb_tick(feb: *mut DriverFeb, settings: *const DriverSettings, now_ms: u64, out: *mut Tick);
     pub fn fade_csn_after(a: u16, b: u16) -> bool;
     pub fn fade_shows_csn(response: *const Response, csn: *mut u16) -> bool;
     pub fn fade_feb_asks(feb: *const DriverFeb, code: u16) -> bool;
     pub fn fade_feb_command(feb: *mut DriverFeb, code: u16) -> u16;
     pub fn fade_feb_take(
         feb: *mut DriverFeb,
-        settings: *const Settings,
+        settings: *const DriverSettings,
         kind: Kind,
         frame: *const Frame,
         given_back: u64,

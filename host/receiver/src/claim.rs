@@ -40,7 +40,7 @@ pub enum Refused {
 pub struct Claim(#[allow(dead_code)] Option<Lock>);
 
 /// True if this process has a command to a FEB under way.
-fn is_own(place: Place, feb: MacAddr) -> bool {
+fn is_own(place: Segment, feb: MacAddr) -> bool {
     fork::open().commands.contains(&place.commands(feb))
 }
 
@@ -117,17 +117,17 @@ impl Network {
     }
 }
 
-/// An interface, behind which FEBs are.
+/// What is behind an interface: FEBs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
+pub struct Segment {
     network: Network,
     interface: u32,
 }
 
-impl Place {
+impl Segment {
     /// Behind the interface with this index in the network namespace of this thread; 0: no interface.
-    pub fn new(interface: u32) -> Place {
-        Place { network: Network::here(), interface }
+    pub fn new(interface: u32) -> Segment {
+        Segment { network: Network::here(), interface }
     }
 
     /// True if there is an interface; else other programs do not see the FEBs.
@@ -188,7 +188,7 @@ fn in_turn(name: &str, receives: bool) -> Made<Claim> {
 ///
 /// # Errors
 /// Another one has it. The operating system's.
-pub fn data(place: Place, feb: MacAddr) -> Result<Claim, Refused> {
+pub fn data(place: Segment, feb: MacAddr) -> Result<Claim, Refused> {
     now(&place.name(feb, "data"))
 }
 
@@ -196,14 +196,14 @@ pub fn data(place: Place, feb: MacAddr) -> Result<Claim, Refused> {
 ///
 /// # Errors
 /// They take too long. The operating system's.
-pub fn commands(place: Place, feb: MacAddr) -> Result<CommandClaim, Refused> {
+pub fn commands(place: Segment, feb: MacAddr) -> Result<CommandClaim, Refused> {
     let name = place.commands(feb);
     let claim = in_turn(&name, true)?;
     Ok(CommandClaim::new(name, claim))
 }
 
 /// The claims of [`commands`] leave a file, which this removes: after the last one.
-pub fn forget_commands(place: Place, feb: MacAddr) {
+pub fn forget_commands(place: Segment, feb: MacAddr) {
     if place.is_shared() {
         forget(&place.commands(feb), true);
     }
@@ -212,7 +212,7 @@ pub fn forget_commands(place: Place, feb: MacAddr) {
 /// Before a RESET, which makes the FEB forget the command that it executed last: waits for one of another program that is under way,
 /// for its repetition would be executed again. It does not wait for one of this process, which ends with what is reset, nor
 /// for ever. Hold the claim until the RESET is sent.
-pub fn before_reset(place: Place, feb: MacAddr) -> Option<CommandClaim> {
+pub fn before_reset(place: Segment, feb: MacAddr) -> Option<CommandClaim> {
     let end = Instant::now() + PATIENCE;
     while place.is_shared() && !is_own(place, feb) && Instant::now() < end {
         match reset_now(place, feb) {
@@ -224,7 +224,7 @@ pub fn before_reset(place: Place, feb: MacAddr) -> Option<CommandClaim> {
 }
 
 /// As [`before_reset`], without waiting. `None`: a command is under way.
-pub fn reset_now(place: Place, feb: MacAddr) -> Option<CommandClaim> {
+pub fn reset_now(place: Segment, feb: MacAddr) -> Option<CommandClaim> {
     let name = place.commands(feb);
     let claim = now(&name).ok()?;
     Some(CommandClaim::new(name, claim))
@@ -248,7 +248,7 @@ fn of_control(network: Network, board: Ipv4Addr) -> String {
 }
 
 /// True if some program on this computer has claimed the data of `feb`, as far as this one may know.
-pub fn is_claimed(place: Place, feb: MacAddr) -> bool {
+pub fn is_claimed(place: Segment, feb: MacAddr) -> bool {
     let name = place.name(feb, "data");
     let is_locked = |folder: &Path| locks::is_locked(&folder.join(&name));
     is_locked(&shared()) || matches!(folder(), Folder::Private(folder) if is_locked(&folder))

@@ -12,7 +12,7 @@ use fadelink_wire::fade10g::PACKET_BYTES;
 use fadelink_wire::{Firmware, MacAddr, Protocol, Resets, WordOrder};
 
 use crate::abi;
-use crate::claim::{self, Claim, CommandClaim, Place};
+use crate::claim::{self, Claim, CommandClaim, Segment};
 use crate::counters::{FebCounts, LinkCounts};
 use crate::engine::{CommandError, Confirm, FebConfig};
 use crate::fork::{Kept, Process};
@@ -23,7 +23,7 @@ use crate::loan::ReadSide;
 use crate::mapping::Mapping;
 use crate::numbers::Numbers;
 use crate::shared::{Ending, Phase};
-use crate::source::{Command, Commander, Error, FebBackend, Source, DEFAULT_RETRIES};
+use crate::source::{Command, Commander, Error, FebSource, Source, DEFAULT_RETRIES};
 
 /// The driver's own limit of a ring.
 const MAX_RING_PACKETS: u64 = 1 << 17;
@@ -81,7 +81,7 @@ fn of_interface(interface: &Interface, error: &io::Error) -> String {
 /// The driver, on one interface.
 pub(crate) struct Kernel {
     interface: Arc<Interface>,
-    place: Place,
+    place: Segment,
     control: Arc<Kept<File>>,
     /// The driver counts since it was loaded.
     before: LinkCounts,
@@ -117,7 +117,7 @@ impl Kernel {
             io::Error::new(error.kind(), format!("{CONTROL}: {hint}"))
         })?;
         let before = link_counts(&control);
-        let place = Place::new(interface.index);
+        let place = Segment::new(interface.index);
         Ok(Kernel { interface, place, control: Arc::new(control), before })
     }
 
@@ -163,7 +163,7 @@ impl Source for Kernel {
         name_of(self.interface.index).err().map(|_| format!("interface {} was removed", self.interface.name))
     }
 
-    fn open(&self, mac: MacAddr, config: FebConfig) -> Result<Box<dyn FebBackend>, Error> {
+    fn open(&self, mac: MacAddr, config: FebConfig) -> Result<Box<dyn FebSource>, Error> {
         if config.confirm == Confirm::Released {
             return Err(Error::Config("confirmation of released data: not with the kernel driver".into()));
         }
@@ -199,7 +199,7 @@ impl Source for Kernel {
         let commands = self.commands(mac);
         let armed = Mutex::default();
         let ring = Arc::new(KernelRing { ring: Arc::new(ring), device, armed, claim });
-        Ok(Box::new(KernelFeb { commands, ring, word_order, told_downs: AtomicU32::new(0) }))
+        Ok(Box::new(KernelFebSource { commands, ring, word_order, told_downs: AtomicU32::new(0) }))
     }
 
     fn open_for_commands(&self, mac: MacAddr) -> Result<Commander, Error> {
@@ -210,7 +210,7 @@ impl Source for Kernel {
 struct KernelCommands {
     mac: MacAddr,
     interface: Arc<Interface>,
-    place: Place,
+    place: Segment,
     control: Arc<Kept<File>>,
     /// The driver counts by itself; programs that receive by themselves go on from here.
     numbers: Mutex<Numbers>,
@@ -346,7 +346,7 @@ impl ReadSide for KernelRing {
     }
 }
 
-struct KernelFeb {
+struct KernelFebSource {
     commands: Arc<KernelCommands>,
     ring: Arc<KernelRing>,
     word_order: Option<WordOrder>,
@@ -354,7 +354,7 @@ struct KernelFeb {
     told_downs: AtomicU32,
 }
 
-impl KernelFeb {
+impl KernelFebSource {
     /// Tells each time that the interface goes down; the FEB keeps what is not confirmed until it is up.
     fn tell_downs(&self) {
         let mut link = abi::LinkState::default();
@@ -372,7 +372,7 @@ impl KernelFeb {
     }
 }
 
-impl FebBackend for KernelFeb {
+impl FebSource for KernelFebSource {
     fn commander(&self) -> Commander {
         Commander(self.commands.clone())
     }

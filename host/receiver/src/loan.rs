@@ -170,19 +170,19 @@ pub struct Pool {
 
 struct PoolSide {
     ring: Ring,
-    place: Mutex<Place>,
+    place: Mutex<Used>,
     returned: Condvar,
 }
 
 /// What of the ring is lent.
 #[derive(Default)]
-struct Place {
+struct Used {
     begin: u64,
     used: u64,
 }
 
 impl PoolSide {
-    fn lock(&self) -> MutexGuard<'_, Place> {
+    fn lock(&self) -> MutexGuard<'_, Used> {
         self.place.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -19,7 +19,7 @@ use crate::loan::{Ledger, Loan};
 use crate::mapping::View;
 use crate::schedule::Schedule;
 use crate::shared::{Ending, Phase};
-use crate::source::{Commander, Error, FebBackend, Source};
+use crate::source::{Commander, Error, FebSource, Source};
 use crate::told::{Expected, WordsCrc};
 use crate::user_space::UserSpace;
 use crate::wake::poll;
@@ -118,12 +118,12 @@ impl Receiver {
 /// nothing, and must not use it ([`crate::fork`]).
 pub struct FebHandle {
     mac: MacAddr,
-    feb: Own<Box<dyn FebBackend>>,
+    feb: Own<Box<dyn FebSource>>,
     ledger: Own<Arc<Ledger>>,
 }
 
 impl FebHandle {
-    fn new(mac: MacAddr, feb: Box<dyn FebBackend>) -> FebHandle {
+    fn new(mac: MacAddr, feb: Box<dyn FebSource>) -> FebHandle {
         let ledger = Own::new(Ledger::new(feb.ring()));
         FebHandle { mac, feb: Own::new(feb), ledger }
     }

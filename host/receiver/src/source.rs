@@ -93,12 +93,12 @@ pub trait Source: Send + Sync {
     ///
     /// # Errors
     /// The FEB is open already, the operating system refuses, or the interface has failed.
-    fn open(&self, mac: MacAddr, config: FebConfig) -> Result<Box<dyn FebBackend>, Error>;
+    fn open(&self, mac: MacAddr, config: FebConfig) -> Result<Box<dyn FebSource>, Error>;
     /// As [`Self::open`], with a socket of its own, from which the thread that reads receives, if there is such a thing.
     ///
     /// # Errors
     /// As [`Self::open`].
-    fn open_alone(&self, mac: MacAddr, config: FebConfig) -> Result<Box<dyn FebBackend>, Error> {
+    fn open_alone(&self, mac: MacAddr, config: FebConfig) -> Result<Box<dyn FebSource>, Error> {
         self.open(mac, config)
     }
     /// Opens a FEB for commands alone.
@@ -109,7 +109,7 @@ pub trait Source: Send + Sync {
 }
 
 /// One FEB that is open for its data. Dropping it closes the FEB, by RESET if its transmission runs.
-pub trait FebBackend: Send {
+pub trait FebSource: Send {
     /// Sends commands to it.
     fn commander(&self) -> Commander;
     /// START. Takes the FEB mutably: the ring begins anew, and no slice of it may be alive.

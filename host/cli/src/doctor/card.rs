@@ -2,7 +2,7 @@
 
 use fadelink_wire::{ethernet, fade1, fade10g};
 
-use super::ethtool::{self, Settings};
+use super::ethtool::{self, CardSettings};
 use super::files::Files;
 use super::Finding;
 
@@ -70,11 +70,11 @@ fn mtu(files: &Files, iface: &str) -> Finding {
 }
 
 /// What `ethtool` shows.
-fn of_driver(settings: &Settings, iface: &str) -> Vec<Finding> {
+fn of_driver(settings: &CardSettings, iface: &str) -> Vec<Finding> {
     vec![ring(settings, iface), moderation(settings, iface), offloads(settings, iface)]
 }
 
-fn ring(settings: &Settings, iface: &str) -> Finding {
+fn ring(settings: &CardSettings, iface: &str) -> Finding {
     const CHECK: &str = "receive ring";
     match settings.ring {
         Some((now, most)) if now < most => {
@@ -87,7 +87,7 @@ fn ring(settings: &Settings, iface: &str) -> Finding {
     }
 }
 
-fn moderation(settings: &Settings, iface: &str) -> Finding {
+fn moderation(settings: &CardSettings, iface: &str) -> Finding {
     const CHECK: &str = "interrupt moderation";
     let (usecs, adaptive) = (settings.rx_usecs, settings.adaptive_rx == Some(true));
     let found = match (usecs, adaptive) {
@@ -105,7 +105,7 @@ fn moderation(settings: &Settings, iface: &str) -> Finding {
     Finding::improve(CHECK, found, meaning, fix)
 }
 
-fn offloads(settings: &Settings, iface: &str) -> Finding {
+fn offloads(settings: &CardSettings, iface: &str) -> Finding {
     const CHECK: &str = "offloads";
     let Some(on) = &settings.features else { return Finding::good(CHECK, "the driver has no setting") };
     let is_on = |name: &str| on.iter().any(|feature| feature == name);
@@ -207,7 +207,7 @@ mod tests {
 
     #[test]
     fn settings_of_a_driver_and_what_mends_them() {
-        let settings = Settings {
+        let settings = CardSettings {
             ring: Some((512, 4096)),
             rx_usecs: Some(50),
             adaptive_rx: Some(true),
@@ -218,15 +218,15 @@ mod tests {
         assert_eq!(all[0], (State::Improve, "512 of 4096 descriptors", Some("ethtool -G eth1 rx 4096")));
         assert_eq!(all[1], (State::Improve, "adaptive", Some("ethtool -C eth1 adaptive-rx off rx-usecs 0")));
         assert_eq!(all[2], (State::Improve, "lro on", Some("ethtool -K eth1 lro off")));
-        let settings = Settings { rx_usecs: Some(3), adaptive_rx: None, ..settings };
+        let settings = CardSettings { rx_usecs: Some(3), adaptive_rx: None, ..settings };
         assert_eq!(one(&of_driver(&settings, "eth1")[1]), (State::Improve, "3 us", Some("ethtool -C eth1 rx-usecs 0")));
-        let good = Settings {
+        let good = CardSettings {
             ring: Some((4096, 4096)),
             rx_usecs: Some(0),
             adaptive_rx: Some(false),
             features: Some(vec!["rx-gro".into()]),
         };
-        for settings in [good, Settings::default()] {
+        for settings in [good, CardSettings::default()] {
             let findings = of_driver(&settings, "eth1");
             assert!(findings.iter().all(|finding| finding.state == State::Good && finding.fix.is_none()));
         }

@@ -1,4 +1,4 @@
-//! Settings of a network card that only its driver has, as `ethtool` shows them (ethtool netlink, Linux 5.6 and
+//! CardSettings of a network card that only its driver has, as `ethtool` shows them (ethtool netlink, Linux 5.6 and
 //! later).
 
 use anyhow::Context;
@@ -10,7 +10,7 @@ use netlink_packet_generic::GenlMessage;
 
 /// `None`: the driver has no such setting.
 #[derive(Debug, Default)]
-pub struct Settings {
+pub struct CardSettings {
     /// Descriptors of the receive ring: now, and at most.
     pub ring: Option<(u32, u32)>,
     /// Microseconds from a frame to its interrupt, at most.
@@ -31,12 +31,12 @@ where
     messages.into_iter().flat_map(|message: GenlMessage<EthtoolMessage>| message.payload.nlas).collect()
 }
 
-async fn settings(handle: &mut EthtoolHandle, iface: &str) -> Settings {
+async fn settings(handle: &mut EthtoolHandle, iface: &str) -> CardSettings {
     let iface = Some(iface);
     let mut answers = attributes(handle.ring().get(iface).execute().await).await;
     answers.extend(attributes(handle.coalesce().get(iface).execute().await).await);
     answers.extend(attributes(handle.feature().get(iface).execute().await).await);
-    let (mut settings, mut now, mut most) = (Settings::default(), None, None);
+    let (mut settings, mut now, mut most) = (CardSettings::default(), None, None);
     for attribute in answers {
         match attribute {
             EthtoolAttr::Ring(EthtoolRingAttr::Rx(frames)) => now = Some(frames),
@@ -57,7 +57,7 @@ async fn settings(handle: &mut EthtoolHandle, iface: &str) -> Settings {
 ///
 /// # Errors
 /// The kernel has no ethtool netlink.
-pub fn ask(iface: &str) -> anyhow::Result<Settings> {
+pub fn ask(iface: &str) -> anyhow::Result<CardSettings> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
     runtime.block_on(async {
         let (connection, mut handle, _) = ethtool::new_connection().context("ethtool netlink")?;

@@ -1,8 +1,8 @@
 use super::*;
 
-/// Behind no real interface, and not that of another test run.
-fn nowhere() -> Place {
-    Place::new(std::process::id() | 1 << 31)
+/// Segment no real interface, and not that of another test run.
+fn nowhere() -> Segment {
+    Segment::new(std::process::id() | 1 << 31)
 }
 
 #[test]
@@ -16,7 +16,7 @@ fn one_claim_at_a_time_for_each_use() {
     assert_eq!(pid, std::process::id());
     assert!(commands(place, feb).is_ok());
     assert!(data(place, MacAddr([2; 6])).is_ok());
-    assert!(data(Place { interface: place.interface ^ 1 << 30, ..place }, feb).is_ok());
+    assert!(data(Segment { interface: place.interface ^ 1 << 30, ..place }, feb).is_ok());
     drop(claim);
     assert!(!is_claimed(place, feb));
     assert!(data(place, feb).is_ok());

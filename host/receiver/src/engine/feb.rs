@@ -21,7 +21,7 @@ use crate::numbers::Numbers;
 use crate::shared::{Phase, Shared};
 
 /// One FEB that is open.
-pub(super) struct FebState {
+pub(super) struct EngineFeb {
     pub(super) peer: Peer,
     /// This program has the FEB's data, not only its commands.
     owned: bool,
@@ -39,10 +39,10 @@ pub(super) struct FebState {
     patience: (Duration, u32),
 }
 
-impl FebState {
+impl EngineFeb {
     /// `stray`: data came before it was opened, and was answered by RESET.
-    pub(super) fn new(config: FebConfig, owned: bool, stray: bool, shared: Arc<Shared>, numbers: Numbers) -> FebState {
-        FebState {
+    pub(super) fn new(config: FebConfig, owned: bool, stray: bool, shared: Arc<Shared>, numbers: Numbers) -> EngineFeb {
+        EngineFeb {
             peer: Peer::new(config, shared),
             owned,
             next_reset: Duration::ZERO,

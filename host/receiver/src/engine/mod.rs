@@ -28,7 +28,7 @@ mod transmission;
 
 pub use command::{Actions, Command, CommandError, Confirm, FebConfig, Reply, Resumed, WrongField};
 use command::{RESET, RESETS, RESET_INTERVAL};
-use feb::FebState;
+use feb::EngineFeb;
 use outbox::Outbox;
 
 /// FEBs that nobody opened, of which the time of the last RESET is kept.
@@ -47,7 +47,7 @@ pub struct Engine {
     local: MacAddr,
     /// Never sends a RESET on its own: for programs that only observe.
     passive: bool,
-    febs: HashMap<MacAddr, FebState>,
+    febs: HashMap<MacAddr, EngineFeb>,
     strangers: VecDeque<Stranger>,
     link: Arc<LinkCounters>,
 }
@@ -73,7 +73,7 @@ impl Engine {
             return false;
         }
         let was_reset = self.forget(mac);
-        self.febs.insert(mac, FebState::new(config, owned, was_reset, shared, numbers));
+        self.febs.insert(mac, EngineFeb::new(config, owned, was_reset, shared, numbers));
         true
     }
 
@@ -179,7 +179,7 @@ impl Engine {
 
     /// The next time at which [`Self::poll`] has something to do.
     pub fn next_deadline(&self) -> Option<Duration> {
-        self.febs.values().filter_map(FebState::next_deadline).min()
+        self.febs.values().filter_map(EngineFeb::next_deadline).min()
     }
 
     /// Repeats commands whose response is overdue.
@@ -238,7 +238,7 @@ impl Engine {
     /// Packets of the smallest window of the FEBs whose data comes; 0 if one of them wants each frame confirmed at once,
     /// or if no data comes.
     pub fn window(&self) -> u32 {
-        self.febs.values().filter_map(FebState::window).min().unwrap_or(0)
+        self.febs.values().filter_map(EngineFeb::window).min().unwrap_or(0)
     }
 
     /// A frame of FADE v1.

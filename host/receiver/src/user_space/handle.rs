@@ -18,10 +18,10 @@ use crate::fork::{Kept, Process};
 use crate::kind::Kind;
 use crate::loan::ReadSide;
 use crate::shared::{Ending, Phase, Reader};
-use crate::source::{self, Commander, Error, FebBackend, DEFAULT_RETRIES, DEFAULT_TIMEOUT};
+use crate::source::{self, Commander, Error, FebSource, DEFAULT_RETRIES, DEFAULT_TIMEOUT};
 use crate::told::{Expected, WordsCrc};
 /// A FEB that the engine has open, until this is dropped.
-pub(super) struct OpenFeb {
+pub(super) struct Registration {
     pub(super) mac: MacAddr,
     pub(super) inner: Arc<Inner>,
     #[allow(dead_code)]
@@ -33,9 +33,14 @@ pub(super) struct OpenFeb {
     process: Process,
 }
 
-impl OpenFeb {
-    pub(super) fn new(mac: MacAddr, inner: Arc<Inner>, claim: Option<Claim>, shares: Option<Arc<Inner>>) -> OpenFeb {
-        OpenFeb { mac, inner, claim, leaves: AtomicBool::new(false), shares, process: Process::this() }
+impl Registration {
+    pub(super) fn new(
+        mac: MacAddr,
+        inner: Arc<Inner>,
+        claim: Option<Claim>,
+        shares: Option<Arc<Inner>>,
+    ) -> Registration {
+        Registration { mac, inner, claim, leaves: AtomicBool::new(false), shares, process: Process::this() }
     }
 }
 
@@ -49,7 +54,7 @@ fn close(inner: &Inner, mac: MacAddr, leave: bool, sends_reset: bool) {
     }
 }
 
-impl Drop for OpenFeb {
+impl Drop for Registration {
     fn drop(&mut self) {
         if !self.process.is_this() {
             return;
@@ -69,12 +74,12 @@ pub(super) struct UserCommands {
     mac: MacAddr,
     inner: Arc<Inner>,
     /// Of a FEB that is open for commands alone.
-    open: Option<OpenFeb>,
+    open: Option<Registration>,
     process: Process,
 }
 
 impl UserCommands {
-    pub(super) fn new(mac: MacAddr, inner: Arc<Inner>, open: Option<OpenFeb>) -> UserCommands {
+    pub(super) fn new(mac: MacAddr, inner: Arc<Inner>, open: Option<Registration>) -> UserCommands {
         UserCommands { mac, inner, open, process: Process::this() }
     }
 
@@ -128,22 +133,22 @@ impl source::Command for UserCommands {
     }
 }
 
-pub(super) struct UserFeb {
+pub(super) struct UserFebSource {
     commands: Arc<UserCommands>,
     reader: Arc<Reader>,
-    open: OpenFeb,
+    open: Registration,
     /// From which the reader receives.
     socket: Option<Kept<OwnedFd>>,
 }
 
-impl UserFeb {
-    pub(super) fn new(reader: Reader, open: OpenFeb, socket: Option<Kept<OwnedFd>>) -> UserFeb {
+impl UserFebSource {
+    pub(super) fn new(reader: Reader, open: Registration, socket: Option<Kept<OwnedFd>>) -> UserFebSource {
         let commands = Arc::new(UserCommands::new(open.mac, open.inner.clone(), None));
-        UserFeb { open, commands, reader: Arc::new(reader), socket }
+        UserFebSource { open, commands, reader: Arc::new(reader), socket }
     }
 }
 
-impl FebBackend for UserFeb {
+impl FebSource for UserFebSource {
     fn commander(&self) -> Commander {
         Commander(self.commands.clone())
     }

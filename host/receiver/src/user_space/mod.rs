@@ -20,7 +20,7 @@ use crate::interface::check_mtu;
 use crate::numbers::Numbers;
 use crate::schedule::Schedule;
 use crate::shared::Reader;
-use crate::source::{Commander, Error, FebBackend, Source};
+use crate::source::{Commander, Error, FebSource, Source};
 
 mod handle;
 mod inner;
@@ -28,7 +28,7 @@ mod receive;
 mod requests;
 mod watch;
 
-use handle::{OpenFeb, UserCommands, UserFeb};
+use handle::{Registration, UserCommands, UserFebSource};
 use inner::Inner;
 use receive::Loop;
 use requests::{lock, tell, Request, Split};
@@ -64,14 +64,14 @@ impl UserSpace {
         config: FebConfig,
         owned: bool,
         claim: Option<Claim>,
-    ) -> Result<(Reader, OpenFeb), Error> {
+    ) -> Result<(Reader, Registration), Error> {
         let (shared, reader) = self.inner.shared(config)?;
         let (reply, answer) = sync_channel(1);
         self.inner.request(Request::Open { mac, config, owned, shared, reply: tell(reply) })?;
         if !self.inner.answer(&answer)? {
             return Err(Error::AlreadyOpen(mac, Holder::This));
         }
-        Ok((reader, OpenFeb::new(mac, self.inner.clone(), claim, None)))
+        Ok((reader, Registration::new(mac, self.inner.clone(), claim, None)))
     }
 
     fn claim(&self, mac: MacAddr, config: FebConfig) -> Result<Option<Claim>, Error> {
@@ -81,14 +81,9 @@ impl UserSpace {
         claim.map_err(|refused| Error::of_data(mac, refused))
     }
 
-    fn open_claimed(
-        &self,
-        mac: MacAddr,
-        config: FebConfig,
-        claim: Option<Claim>,
-    ) -> Result<Box<dyn FebBackend>, Error> {
+    fn open_claimed(&self, mac: MacAddr, config: FebConfig, claim: Option<Claim>) -> Result<Box<dyn FebSource>, Error> {
         let (reader, open) = self.open_with(mac, config, true, claim)?;
-        Ok(Box::new(UserFeb::new(reader, open, None)))
+        Ok(Box::new(UserFebSource::new(reader, open, None)))
     }
 
     /// Who has a socket for `mac`, if it is open.
@@ -116,12 +111,12 @@ impl Source for UserSpace {
         Ok(self.inner.answer(&answer)??)
     }
 
-    fn open(&self, mac: MacAddr, config: FebConfig) -> Result<Box<dyn FebBackend>, Error> {
+    fn open(&self, mac: MacAddr, config: FebConfig) -> Result<Box<dyn FebSource>, Error> {
         let claim = self.claim(mac, config)?;
         self.open_claimed(mac, config, claim)
     }
 
-    fn open_alone(&self, mac: MacAddr, config: FebConfig) -> Result<Box<dyn FebBackend>, Error> {
+    fn open_alone(&self, mac: MacAddr, config: FebConfig) -> Result<Box<dyn FebSource>, Error> {
         let claim = self.claim(mac, config)?;
         let (reply, answer) = sync_channel(1);
         self.inner.request(Request::SplitOff { mac, reply: tell(reply) })?;
@@ -142,8 +137,8 @@ impl Source for UserSpace {
         let mut all = lock(&self.alone);
         all.retain(|(feb, inner)| *feb != mac && inner.strong_count() > 0);
         all.push((mac, Arc::downgrade(&inner)));
-        let open = OpenFeb::new(mac, inner, claim, Some(self.inner.clone()));
-        Ok(Box::new(UserFeb::new(reader, open, Some(descriptor))))
+        let open = Registration::new(mac, inner, claim, Some(self.inner.clone()));
+        Ok(Box::new(UserFebSource::new(reader, open, Some(descriptor))))
     }
 
     fn open_for_commands(&self, mac: MacAddr) -> Result<Commander, Error> {

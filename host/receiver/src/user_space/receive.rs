@@ -13,7 +13,7 @@ use fadelink_wire::MacAddr;
 use super::requests::{Request, Requests, Split, LOSSES_INTERVAL};
 use super::watch::Watch;
 use crate::backend::Backend;
-use crate::claim::{self, Place};
+use crate::claim::{self, Segment};
 use crate::counters::{add, LinkCounters};
 use crate::engine::{Actions, Engine};
 use crate::flow::{self, Flow};
@@ -51,7 +51,7 @@ impl Actions for OnBackend<'_> {
 /// Actions while the backend hands out frames.
 struct OnFrame<'a, 'b> {
     send: &'a mut crate::backend::Send<'b>,
-    place: Place,
+    place: Segment,
 }
 
 impl Actions for OnFrame<'_, '_> {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use fadelink_wire::MacAddr;
 
 use crate::backend::Backend;
-use crate::claim::Place;
+use crate::claim::Segment;
 use crate::counters::LinkCounters;
 use crate::engine::{Command, FebConfig, Resumed};
 use crate::schedule::Schedule;
@@ -85,7 +85,7 @@ pub(super) struct Requests {
     /// Of the interface; 0: there is none.
     pub(super) index: u32,
     /// Where FEBs are claimed.
-    pub(super) place: Place,
+    pub(super) place: Segment,
     /// Notified when there is something to do.
     pub(super) wake: Arc<Wake>,
     waiting: Mutex<Vec<Request>>,
@@ -104,7 +104,7 @@ impl Requests {
     pub(super) fn new(index: u32) -> io::Result<Requests> {
         Ok(Requests {
             index,
-            place: Place::new(index),
+            place: Segment::new(index),
             wake: Arc::new(Wake::new()?),
             waiting: Mutex::default(),
             ending: AtomicBool::new(false),

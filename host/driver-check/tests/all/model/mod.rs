@@ -24,7 +24,7 @@ pub const RETRIES: u32 = 8;
 /// What the kernel does around the rules, with a ring in plain memory.
 pub struct Driver {
     pub feb: c::DriverFeb,
-    settings: c::Settings,
+    settings: c::DriverSettings,
     ring: Vec<u8>,
     head: u64,
     tail: u64,
@@ -37,7 +37,7 @@ pub struct Driver {
 impl Driver {
     fn new(config: FebConfig, owned: bool, csn: u16) -> Driver {
         let FebConfig { ring_packets, window, first_packet, .. } = config;
-        let settings = c::Settings {
+        let settings = c::DriverSettings {
             ring_packets,
             window,
             first_packet,

@@ -1,6 +1,6 @@
 use super::*;
 
-/// Segment no real interface, and not that of another test run.
+/// Behind no real interface, and not that of another test run.
 fn nowhere() -> Segment {
     Segment::new(std::process::id() | 1 << 31)
 }

@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use crate::options::Options;
 use crate::output::check_name;
+use crate::places::Places;
 use crate::terms::Policy;
 
 /// Sinks of one kind of items: what their names are, and their options.
@@ -18,6 +19,9 @@ pub trait Kind: Sized {
 
     /// True if its place is a path.
     fn is_path(&self) -> bool;
+
+    /// Names of the files that it makes at `place`; none, if it makes none.
+    fn places(&self, place: &str) -> Vec<Places>;
 
     /// The sink `name` at `place`; `None`: there is none of this name.
     ///
@@ -85,6 +89,19 @@ pub fn check_optional<K>(sinks: &[Spec<K>]) -> Result<(), String> {
             Err(format!("`{last}`: all sinks are optional: expected one that is not"))
         }
         _ => Ok(()),
+    }
+}
+
+impl<K: Kind> Spec<K> {
+    /// Names of the files that it makes.
+    pub fn places(&self) -> Vec<Places> {
+        self.kind.places(&self.place)
+    }
+
+    /// True if a file could be of both.
+    pub fn meets(&self, other: &Spec<K>) -> bool {
+        let others = other.places();
+        self.places().iter().any(|own| others.iter().any(|other| own.meets(other)))
     }
 }
 

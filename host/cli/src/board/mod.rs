@@ -8,6 +8,7 @@ mod kinds;
 mod tcp;
 mod threads;
 mod udp;
+mod waiting;
 
 use std::fmt::Display;
 
@@ -25,6 +26,7 @@ pub use kinds::Kind;
 pub use tcp::Tcp;
 pub use threads::Threads;
 pub use udp::Udp;
+pub use waiting::Waiting;
 
 use crate::exit::Usage;
 use crate::receive::RING_MIN;

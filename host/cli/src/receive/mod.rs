@@ -4,7 +4,7 @@
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use crate::board::{Common, Fade, GroupSettings, Kind};
+use crate::board::{Common, Fade, GroupSettings, Kind, Waiting};
 use crate::exit::{self, Usage};
 use crate::health;
 use crate::interrupts::Interrupts;
@@ -30,7 +30,7 @@ use args::Network;
 pub use before::{Before, ADVICE};
 pub use group::{drive, measure, Group, Line, Outcome};
 pub use patience::{Patience, UdpPatience};
-pub use plan::{Plan, Senders, RING_MIN};
+pub use plan::{check_distinct, Plan, Senders, RING_MIN};
 pub use recorder::{not_kept, NOT_KEPT};
 pub use transmissions::Transmissions;
 pub use udp::RECEIVE_BUFFER as UDP_BUFFER;
@@ -84,7 +84,8 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let interrupts = Interrupts::watch(args.json)?;
     let (settings, streams) = group(args)?;
     crate::http::serve_metrics(args.metrics, "receive")?;
-    let group = settings.begin(&interrupts)?;
+    let gives_up = || interrupts.must_stop();
+    let group = settings.begin(&interrupts, &Waiting::new(&gives_up))?;
     match &args.kind {
         Kind::Tcp(tcp) if !args.quiet => tracing::info!("waiting for TCP senders on port {}", tcp.port),
         Kind::Udp(udp) if !args.quiet => tracing::info!("waiting for datagrams on port {}", udp.port),

@@ -1,6 +1,5 @@
 //! What `fadelink receive` does with the data of a board, for all protocols.
 
-use std::collections::HashMap;
 use std::net::IpAddr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
@@ -172,15 +171,19 @@ fn outs(args: &Args) -> Result<Vec<Spec<BlockKind>>, Usage> {
     args.out.iter().map(out).collect()
 }
 
-/// Each sink needs a file of its own; pipes and devices may be written by several.
-fn check_distinct<'a>(sinks: impl Iterator<Item = &'a Spec<BlockKind>>) -> Result<(), Usage> {
-    let mut places = HashMap::new();
-    for sink in sinks.filter(|sink| sink.kind.is_path() && sink.kind != BlockKind::Stdout) {
-        let path = place(sink.place.as_ref());
-        let is_file = path.metadata().map_or(true, |found| found.is_file());
-        if let Some(other) = places.insert(path, sink).filter(|_| is_file) {
-            return Err(Usage(format!("--sink {sink}: {other} has the same place; expected another name")));
+/// Each sink needs files of its own; pipes and devices may be written by several.
+pub fn check_distinct<'a, K: Kind + 'a>(sinks: impl Iterator<Item = &'a Spec<K>>) -> Result<(), Usage> {
+    let mut others: Vec<&Spec<K>> = Vec::new();
+    for sink in sinks {
+        let is_file = place(sink.place.as_ref()).metadata().map_or(true, |found| found.is_file());
+        if let Some(other) = others.iter().find(|other| is_file && sink.meets(other)) {
+            let what = match place(sink.place.as_ref()) == place(other.place.as_ref()) {
+                true => "has the same place",
+                false => "has files with the same names",
+            };
+            return Err(Usage(format!("--sink {sink}: {other} {what}; expected another name")));
         }
+        others.push(sink);
     }
     Ok(())
 }

@@ -22,6 +22,8 @@ WAIT = 600
 WORDS = struct.pack("<20000Q", *range(20000))
 WINDOWS = b"".join(model.message(1, record, [], WINDOW_NS) for record in range(20))
 EACH = pytest.mark.parametrize("kind", KINDS)
+# A run has files of its own that end in .hashes.
+ENDS = {"hashes": "hsh"}
 IS_FADE = {"fade10g", "fade1"}
 
 
@@ -29,12 +31,12 @@ def sinks(kind, folder, options=""):
     """Each kind of sink that makes files."""
     kinds = ["file", "hdf5", "parquet"] if kind == "crates" else ["file", "hdf5", "hashes"]
     rolls = lambda name: "" if name == "hashes" else ",roll=1G"  # noqa: E731
-    return [f"{name}:{folder}/run.{name}{rolls(name)}{options}" for name in kinds]
+    return [f"{name}:{folder}/run.{ENDS.get(name, name)}{rolls(name)}{options}" for name in kinds]
 
 
 def fill(folder):
     """Files of a run before, those with numbers too."""
-    for kind in ("file", "hdf5", "hashes", "parquet", "windows.parquet"):
+    for kind in ("file", "hdf5", "hsh", "parquet", "windows.parquet"):
         (folder / f"run.{kind}").write_bytes(BEFORE)
         (folder / f"run.000003.{kind}").write_bytes(BEFORE)
     (folder / "run.file.json").write_bytes(BEFORE)
@@ -46,11 +48,34 @@ def snapshot(folder):
     return {path.name: (path.read_bytes(), path.stat().st_mtime_ns, path.stat().st_ino) for path in folder.iterdir()}
 
 
+class Said:
+    """A program; what it says is read while it runs."""
+
+    def __init__(self, bench, *words):
+        self.path = bench.tmp / f"said-{len(bench.processes)}"
+        with open(self.path, "w") as said:
+            self.process = bench.fadelink(*words, stderr_to=said)
+
+    def says(self, *texts):
+        """Waits until it says one of these."""
+        wait_for(lambda: self.process.popen.poll() is not None or any(text in self.path.read_text() for text in texts))
+        assert any(text in self.path.read_text() for text in texts), self.path.read_text()
+
+    def finish(self):
+        """Its exit status, and what it has said."""
+        status, _, _ = self.process.finish()
+        return status, self.path.read_text()
+
+    def stop(self):
+        self.process.signal(signal.SIGINT)
+        return self.finish()
+
+
 class Site:
     """Boards of a kind, and what receives from them."""
 
     def __init__(self, bench, kind):
-        self.bench, self.kind, self.is_missing = bench, kind, False
+        self.bench, self.kind, self.is_missing, self.is_declared = bench, kind, False, True
         self.out = bench.tmp / "out"
         self.out.mkdir()
         sh("ip", "-n", bench.pc_ns, "link", "set", "lo", "up")
@@ -58,7 +83,8 @@ class Site:
 
     def options(self):
         if self.kind in IS_FADE:
-            return ["receive", "--iface", "eth7" if self.is_missing else "eth0", "--feb", FEBS[0], "--protocol", self.kind]
+            declared = ["--protocol", self.kind] if self.is_declared else []
+            return ["receive", "--iface", "eth7" if self.is_missing else "eth0", "--feb", FEBS[0], *declared]
         listen = ["--listen", NOT_HERE] if self.is_missing else []
         if self.kind == "crates":
             return ["build", "--tcp", PORT, "--window-ns", WINDOW_NS, "--expect", 1, "--end", "told", *listen]
@@ -68,12 +94,13 @@ class Site:
 
     def receive(self, *options, overwrite=False):
         words = [word for sink in sinks(self.kind, self.out, ",overwrite" if overwrite else "") for word in ("--sink", sink)]
-        return self.bench.fadelink(*self.options(), "--json", *words, *options)
+        return Said(self.bench, *self.options(), "--json", *words, *options)
 
     def board(self):
         """Its table in the file of an experiment."""
         if self.kind in IS_FADE:
-            return fade("left", 0, f'protocol = "{self.kind}"').replace("eth0", "eth7" if self.is_missing else "eth0")
+            declared = f'protocol = "{self.kind}"' if self.is_declared else ""
+            return fade("left", 0, declared).replace("eth0", "eth7" if self.is_missing else "eth0")
         listen = f'listen = "{NOT_HERE}"\n' if self.is_missing else ""
         if self.kind == "crates":
             return f'[[crates]]\nname = "left"\nport = {PORT}\nwindow_ns = {WINDOW_NS}\nexpect = 1\n{listen}'
@@ -82,7 +109,7 @@ class Site:
 
     def experiment(self, lab, head):
         """Sinks in the folder of the run, and elsewhere, where they replace what is there."""
-        inside = [sink.replace("/run.", "x.").replace(":x", ":{board}-x") for sink in sinks(self.kind, "")]
+        inside = [sink.replace("/run.", "{board}-x.") for sink in sinks(self.kind, "")]
         named = json.dumps([*inside, *sinks(self.kind, self.out, ",overwrite")])
         board = self.board()
         text = f'end = "told"\n{head}\n' + (f"sinks = {named}\n{board}" if self.kind != "crates" else f"{board}sinks = {named}\n")
@@ -135,14 +162,12 @@ def site(bench, request):
 
 def silent(site, start):
     """No board answers, or comes."""
-    process = start("--duration", 0.3)
-    status, _, err = process.finish()
-    return status, err
+    return start("--duration", 0.3).finish()
 
 
 def taken(site, start):
     there = site.takes_the_place()
-    status, _, err = start().finish()
+    status, err = start().finish()
     assert "already" in err, err
     del there
     return status, err
@@ -150,24 +175,18 @@ def taken(site, start):
 
 def missing(site, start):
     site.is_missing = True
-    status, _, err = start().finish()
+    status, err = start().finish()
     assert ("eth7 does not exist" in err) if site.kind in IS_FADE else ("address" in err), err
     return status, err
 
 
-def reads(process, *texts):
-    """Waits until it says one of these."""
-    wait_for(lambda: any(text in process.popen.stderr.readline() for text in texts))
-
-
 def stopped(site, start):
-    """While it waits for its board."""
+    """While it waits for its board. One that is known to speak FADE v1 need not answer, so nothing is told of it."""
+    site.is_declared = False
     process = start(*(["--wait", WAIT] if site.kind in (*IS_FADE, "udp") else []))
     # A run is there when it begins, and listens soon.
-    reads(process, "asked again", "waiting for", "run 1 begins")
-    process.signal(signal.SIGINT)
-    status, _, err = process.finish()
-    return status, err
+    process.says("asked again", "waiting for", "run 1 begins")
+    return process.stop()
 
 
 WAYS = pytest.mark.parametrize("way", [silent, taken, missing, stopped], ids=lambda way: way.__name__)
@@ -190,26 +209,26 @@ def test_what_begins_replaces_what_it_may_replace(site, kind):
     fill(site.out)
     before = snapshot(site.out)
     # The first name is taken, and so is one with a number.
-    status, _, err = site.receive("--duration", 0.3).finish()
+    status, err = site.receive("--duration", 0.3).finish()
     if kind in (*IS_FADE, "crates"):
         assert status == 1 and "run.file exists; choose another name" in err, err
         (site.out / "run.file").unlink()
         (site.out / "run.file.json").unlink()
-        status, _, err = site.receive("--duration", 0.3).finish()
+        status, err = site.receive("--duration", 0.3).finish()
         assert status == 1 and "run.000003.file exists; choose another name" in err, err
     assert all(snapshot(site.out)[name] == before[name] for name in snapshot(site.out))
     site.answers()
     process = site.receive(*([] if kind in ("tcp", "udp") else ["--duration", 3]), overwrite=True)
     site.sends()
-    status, out, err = process.finish()
+    status, err = process.finish()
     assert status == 0, err
-    names = ["run.file", "run.hdf5", *(["run.parquet", "run.windows.parquet"] if kind == "crates" else ["run.hashes", "run.file.json"])]
+    names = ["run.file", "run.hdf5", *(["run.parquet", "run.windows.parquet"] if kind == "crates" else ["run.hsh", "run.file.json"])]
     now = snapshot(site.out)
     for name in names:
         assert now[name][0] != BEFORE and now[name][0], name
     rolled = ["file", "hdf5", *(["parquet", "windows.parquet"] if kind == "crates" else [])]
     assert not any(f"run.000003.{end}" in now for end in rolled), "they would look like files of this run"
-    assert now["run.000003.hashes"] == before["run.000003.hashes"] and "run.hdf5.part" not in now
+    assert now["run.000003.hsh"] == before["run.000003.hsh"] and "run.hdf5.part" not in now
 
 
 @WAYS
@@ -220,7 +239,7 @@ def test_a_run_that_does_not_begin_is_none(site, lab, kind, way):
 
     def start(*options):
         site.experiment(lab, "")
-        return lab.start(*options)
+        return Said(lab.bench, "run", lab.file, "--quiet", *options)
 
     status, err = way(site, start)
     assert status == (3 if way is stopped else 1) and "nothing of it is left" in err, err
@@ -231,9 +250,12 @@ def test_a_run_that_does_not_begin_is_none(site, lab, kind, way):
     site.answers()
     process = start(*([] if kind in ("tcp", "udp") else ["--duration", 3]))
     site.sends()
-    status, _, err = process.finish()
+    status, err = process.finish()
     assert lab.manifest(1)["run"] == 1 and status == 0, err
-    assert (lab.folder() / "left-x.file").stat().st_size > 0 and lab.check(1)[0] == 0
+    status, found = lab.check(1)
+    assert (lab.folder() / "left-x.file").stat().st_size > 0
+    # Files that are not in the folder of the run are not read.
+    assert all(str(site.out) in finding for finding in found["findings"]), found
     assert (site.out / "run.file").stat().st_size > len(BEFORE)
     assert len(list(lab.runs.glob("run_*"))) == 1
 
@@ -245,9 +267,7 @@ def test_a_wait_is_ended_at_once(site, lab, kind, what, end):
     """By whatever ends a run. The one before stays that of `GET /run`, and the number is given to the next one."""
     site.experiment(lab, f'start = "command"\nwait = {WAIT}')
     board = site.bench.sim()
-    with open(lab.bench.tmp / "said", "w") as said:
-        process = lab.bench.fadelink("run", lab.file, "--quiet", stderr_to=said)
-    says = lambda text: text in (lab.bench.tmp / "said").read_text()  # noqa: E731
+    process = Said(lab.bench, "run", lab.file, "--quiet")
     wait_for(lambda: (lab.runs / "control.socket").exists())
     lab.ask("start")
     wait_for(lambda: state(lab)["bytes"] > 0)
@@ -257,12 +277,11 @@ def test_a_wait_is_ended_at_once(site, lab, kind, what, end):
     if what == "interface":
         sh("ip", "-n", site.bench.pc_ns, "link", "set", "eth0", "down")
     assert ask(lab, "POST", "/start")[0] == 202
-    wait_for(lambda: says("asked again" if what == "board" else "eth0 is down; set it up: ip link set eth0 up; it is looked for again"))
+    process.says("asked again" if what == "board" else "eth0 is down; set it up: ip link set eth0 up; it is looked for again")
     assert state(lab)["run"] == 2 and (lab.runs / "run_000002").exists()
     if end == "SIGTERM":
-        process.signal(signal.SIGTERM)
-        status, _, _ = process.finish()
-        assert status == 3
+        process.process.signal(signal.SIGTERM)
+        assert process.finish()[0] == 3
     else:
         if end == "stop":
             status, _, err = lab.bench.run("stop", lab.file)
@@ -333,8 +352,8 @@ def test_what_boards_are_reached_by_may_come_later(site, lab, kind, command):
         process = site.receive(*limits, overwrite=True)
     else:
         site.experiment(lab, "")
-        process = lab.start(*limits)
-    reads(process, "looked for again")
+        process = Said(lab.bench, "run", lab.file, "--quiet", *limits)
+    process.says("looked for again")
     assert not list(site.out.iterdir())
     if kind == "fade10g":
         sh(*eth0, "down")
@@ -344,7 +363,7 @@ def test_what_boards_are_reached_by_may_come_later(site, lab, kind, command):
         sh("ip", "-n", site.bench.pc_ns, "addr", "add", f"{PC if kind == 'udp' else NOT_HERE}/24", "dev", "eth0")
     if kind in ("tcp", "crates"):
         connect_from(site)
-    status, _, err = process.finish()
+    status, err = process.finish()
     assert status == 0, err
     assert (site.out / "run.file").stat().st_size > 0
 

@@ -235,18 +235,23 @@ impl ParquetSink {
         })
     }
 
+    /// Begins the files, if they have not.
+    fn begin(&mut self) -> Result {
+        if self.tables.is_none() {
+            let outputs = self.claimed.take().map_or_else(|| claim(&mut self.parts), Ok)?;
+            self.tables = Some(Tables::begin(&mut self.parts, outputs)?);
+        }
+        Ok(())
+    }
+
     fn write_group(&mut self) -> Result {
         if self.is_broken {
             return Ok(());
         }
-        let tables = match &mut self.tables {
-            Some(tables) => tables,
-            none => {
-                let outputs = self.claimed.take().map_or_else(|| claim(&mut self.parts), Ok)?;
-                none.insert(Tables::begin(&mut self.parts, outputs)?)
-            }
-        };
-        tables.append(&mut self.table)?;
+        self.begin()?;
+        if let Some(tables) = &mut self.tables {
+            tables.append(&mut self.table)?;
+        }
         self.grouped = self.events;
         Ok(())
     }
@@ -276,6 +281,9 @@ impl ParquetSink {
 
 impl Sink<SharedEvent> for ParquetSink {
     fn write(&mut self, event: &SharedEvent) -> Result {
+        if self.claimed.is_some() {
+            self.begin()?;
+        }
         self.table.add(&event.0, self.window_ticks);
         self.events += 1;
         if self.table.rows() >= self.limits.0 {

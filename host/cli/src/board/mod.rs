@@ -26,7 +26,7 @@ pub use kinds::Kind;
 pub use tcp::Tcp;
 pub use threads::Threads;
 pub use udp::Udp;
-pub use waiting::Waiting;
+pub use waiting::{Look, Waiting};
 
 use crate::exit::Usage;
 use crate::receive::RING_MIN;

@@ -7,8 +7,6 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 
-use crate::health;
-
 /// How often it is looked for.
 const TICK: Duration = Duration::from_millis(20);
 /// Any port: nothing is sent to it.
@@ -17,8 +15,11 @@ const DISCARD: u16 = 9;
 /// The wait of a program, from its begin on.
 pub struct Waiting<'a> {
     begun: Instant,
-    gives_up: &'a dyn Fn() -> bool,
+    look: Look<'a>,
 }
+
+/// Is told again and again what is waited for; true: the user gives up.
+pub type Look<'a> = &'a dyn Fn(&str) -> bool;
 
 /// True of what may come later: not of what is wrong.
 fn is_absent(error: &io::Error) -> bool {
@@ -47,9 +48,9 @@ pub fn find_address(own: IpAddr, others: &[Ipv4Addr]) -> io::Result<()> {
 }
 
 impl Waiting<'_> {
-    /// From now on, until the user `gives_up`.
-    pub fn new(gives_up: &dyn Fn() -> bool) -> Waiting<'_> {
-        Waiting { begun: Instant::now(), gives_up }
+    /// From now on.
+    pub fn new(look: Look<'_>) -> Waiting<'_> {
+        Waiting { begun: Instant::now(), look }
     }
 
     /// Waits for so long at most until what boards are reached by is there; what is left of that time. What is not there then is an error
@@ -65,13 +66,12 @@ impl Waiting<'_> {
                 Err(error) if is_absent(&error) => error,
                 _ => break,
             };
-            if (self.gives_up)() {
+            if (self.look)(&error.to_string()) {
                 return Err(error).context("stopped while it was waited for");
             }
             if !std::mem::replace(&mut is_told, true) {
                 tracing::warn!("{error}; it is looked for again for {} s", left().as_secs());
             }
-            health::beat(vec![error.to_string()]);
             std::thread::sleep(TICK);
         }
         Ok(left())
@@ -101,7 +101,7 @@ mod tests {
                 }
             }
         };
-        let waiting = Waiting::new(&|| false);
+        let waiting = Waiting::new(&|what| what != "it is not there");
         for kind in [io::ErrorKind::NotFound, io::ErrorKind::NetworkDown, io::ErrorKind::AddrNotAvailable] {
             let left = waiting.until(LONG, find(kind, 4)).unwrap();
             assert!(looks.get() == 4 && left > Duration::ZERO && left < LONG);
@@ -109,7 +109,7 @@ mod tests {
         assert!(waiting.until(LONG, find(io::ErrorKind::InvalidInput, 4)).is_ok() && looks.get() == 1);
         assert_eq!(waiting.until(Duration::ZERO, find(io::ErrorKind::NotFound, 4)).unwrap(), Duration::ZERO);
         assert_eq!(looks.get(), 0, "without a wait its user finds it");
-        let error = Waiting::new(&|| true).until(LONG, find(io::ErrorKind::NotFound, 4)).unwrap_err();
+        let error = Waiting::new(&|_| true).until(LONG, find(io::ErrorKind::NotFound, 4)).unwrap_err();
         assert!(looks.get() == 1 && format!("{error:#}").contains("stopped while it was waited for: it is not there"));
     }
 

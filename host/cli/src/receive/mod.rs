@@ -84,8 +84,11 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let interrupts = Interrupts::watch(args.json)?;
     let (settings, streams) = group(args)?;
     crate::http::serve_metrics(args.metrics, "receive")?;
-    let gives_up = || interrupts.must_stop();
-    let group = settings.begin(&interrupts, &Waiting::new(&gives_up))?;
+    let look = |missing: &str| {
+        health::beat(vec![missing.to_owned()]);
+        interrupts.must_stop()
+    };
+    let group = settings.begin(&interrupts, &Waiting::new(&look))?;
     match &args.kind {
         Kind::Tcp(tcp) if !args.quiet => tracing::info!("waiting for TCP senders on port {}", tcp.port),
         Kind::Udp(udp) if !args.quiet => tracing::info!("waiting for datagrams on port {}", udp.port),

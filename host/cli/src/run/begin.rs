@@ -4,24 +4,24 @@ use anyhow::anyhow;
 use serde_json::Value;
 
 use super::folder::{RunFolder, Runs};
-use crate::board::{GroupSettings, Waiting};
+use crate::board::{GroupSettings, Look, Waiting};
 use crate::interrupts::Interrupts;
 use crate::log;
 use crate::receive::{Group, Outcome};
 use crate::verdict::Reason;
 
 /// Begins groups, until one cannot: first those that only listen, so that nothing was asked of a board when a port is taken.
-/// `gives_up`: nothing is waited for any more.
+/// `look`: is told what is waited for.
 ///
 /// # Errors
 /// That of the group.
 pub fn begin(
     settings: Vec<GroupSettings>,
     interrupts: &Interrupts,
-    gives_up: &dyn Fn() -> bool,
+    look: Look<'_>,
     begun: &mut Vec<Box<dyn Group>>,
 ) -> anyhow::Result<()> {
-    let waiting = Waiting::new(gives_up);
+    let waiting = Waiting::new(look);
     let mut settings: Vec<_> = settings.into_iter().enumerate().collect();
     settings.sort_by_key(|(_, settings)| !settings.only_listens());
     let mut places = Vec::new();

@@ -254,8 +254,11 @@ impl Run<'_> {
         let mut groups = Vec::new();
         let settings =
             groups::of(file, (&folder.path, &manifest.name()), resumed.as_ref()).map_err(anyhow::Error::from);
-        let gives_up = || interrupts.must_stop() || control.must_stop();
-        let opened = settings.and_then(|settings| begin::begin(settings, &part, &gives_up, &mut groups));
+        let look = |missing: &str| {
+            health::beat(vec![missing.to_owned()]);
+            interrupts.must_stop() || control.must_stop()
+        };
+        let opened = settings.and_then(|settings| begin::begin(settings, &part, &look, &mut groups));
         // Its boards keep what is not confirmed, those that were not reached too.
         let may_go_on = opened.is_err() && resumed.is_some();
         if may_go_on {

@@ -181,7 +181,7 @@ def missing(site, start):
 
 
 def stopped(site, start):
-    """While it waits for its board. One that is known to speak FADE v1 need not answer, so nothing is told of it."""
+    """While it waits for its board. One that is known to speak FADE v1 need not answer, so nothing is said about it."""
     site.is_declared = False
     process = start(*(["--wait", WAIT] if site.kind in (*IS_FADE, "udp") else []))
     # A run is there when it begins, and listens soon.

@@ -123,7 +123,7 @@ impl Interrupts {
         self.has_failed.load(Ordering::Relaxed)
     }
 
-    /// A source has begun: what comes of it is kept.
+    /// A source has begun: its data is kept.
     pub fn begin(&self) {
         self.has_begun.store(true, Ordering::Relaxed);
     }

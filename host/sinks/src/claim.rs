@@ -39,8 +39,8 @@ fn control(file: &File, command: libc::c_int, byte: i64) -> io::Result<bool> {
 /// # Errors
 /// The operating system's.
 pub fn take(first: &File, numbers: bool) -> io::Result<bool> {
-    let is_taken = control(first, libc::F_OFD_SETLK, NAME)?;
-    Ok(!is_taken && !(numbers && control(first, libc::F_OFD_SETLK, NUMBERS)?))
+    let is_taken = control(first, libc::F_OFD_SETLK, NAME)? || (numbers && control(first, libc::F_OFD_SETLK, NUMBERS)?);
+    Ok(!is_taken)
 }
 
 /// True if a sink has claimed the name of this file.

@@ -44,7 +44,7 @@ pub use places::Places;
 pub use recover::{recover, Recovered, UNCONFIRMED};
 pub use report::Report;
 pub use sink::{Delivery, End, Failure, Item, Peer, Result, Sink, Stopping};
-pub use spec::{check_optional, Kind, Spec};
+pub use spec::{check_distinct, check_optional, Kind, Spec};
 pub use stall::{Stall, AWAY};
 pub use stored::{description, Files, Stored};
 pub use streams::is_standard_output;

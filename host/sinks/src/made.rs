@@ -160,7 +160,7 @@ impl Made {
 
     /// Removes it where it was made, or what a link there leads to, if it is the same one and has nothing.
     pub(crate) fn remove_empty(&self) {
-        // One that cannot be removed is no worse than one that was left by a program that was killed.
+        // One that cannot be removed is as one of a program that was killed.
         let _ = fs::canonicalize(&self.path).and_then(|path| match fs::symlink_metadata(&path)? {
             found if Identity::of(&found) == self.identity && found.len() == 0 => fs::remove_file(&path),
             _ => Ok(()),

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::options::Options;
-use crate::output::check_name;
+use crate::output::{check_name, place};
 use crate::places::Places;
 use crate::terms::Policy;
 
@@ -90,6 +90,25 @@ pub fn check_optional<K>(sinks: &[Spec<K>]) -> Result<(), String> {
         }
         _ => Ok(()),
     }
+}
+
+/// Each sink needs files of its own; pipes and devices may be written by several.
+///
+/// # Errors
+/// Two that could have one together.
+pub fn check_distinct<'a, K: Kind + 'a>(sinks: impl Iterator<Item = &'a Spec<K>>) -> Result<(), String> {
+    let mut others: Vec<&Spec<K>> = Vec::new();
+    for sink in sinks {
+        let path = place(sink.place.as_ref());
+        let is_file = path.metadata().map_or(true, |found| found.is_file());
+        if let Some(other) = others.iter().find(|other| is_file && sink.meets(other)) {
+            let is_same = path == place(other.place.as_ref());
+            let what = if is_same { "has the same place" } else { "has files with the same names" };
+            return Err(format!("{sink}: {other} {what}; expected another name"));
+        }
+        others.push(sink);
+    }
+    Ok(())
 }
 
 impl<K: Kind> Spec<K> {

@@ -17,7 +17,7 @@ use crate::metrics::Meter;
 #[cfg(feature = "kafka")]
 use crate::print;
 use crate::progress::{Goal, Progress, Unit};
-use crate::receive::{check_distinct, Group, LOOK};
+use crate::receive::{Group, LOOK};
 use crate::time_in_names;
 #[cfg(feature = "kafka")]
 use crate::verdict::{Evidence, Verdict};
@@ -207,7 +207,7 @@ fn show(args: &Args, report: &Report) -> anyhow::Result<()> {
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let usage = |text: &str| Err(Usage(text.into()).into());
     fadelink_sinks::check_optional(&args.sinks).map_err(|what| Usage(format!("--sink: {what}")))?;
-    check_distinct(args.sinks.iter())?;
+    fadelink_sinks::check_distinct(args.sinks.iter()).map_err(|what| Usage(format!("--sink {what}")))?;
     match (&args.from.tcp, &args.kafka.kafka) {
         (Some(_), Some(_)) | (None, None) => return usage("build: expected either --tcp PORT or --kafka BROKERS"),
         (None, Some(_)) if !args.sinks.is_empty() => {

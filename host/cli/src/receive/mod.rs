@@ -30,7 +30,7 @@ use args::Network;
 pub use before::{Before, ADVICE};
 pub use group::{drive, measure, Group, Line, Outcome};
 pub use patience::{Patience, UdpPatience};
-pub use plan::{check_distinct, Plan, Senders, RING_MIN};
+pub use plan::{Plan, Senders, RING_MIN};
 pub use recorder::{not_kept, NOT_KEPT};
 pub use transmissions::Transmissions;
 pub use udp::RECEIVE_BUFFER as UDP_BUFFER;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crc32fast::Hasher;
 use fadelink_sinks::hashes::Blocks;
 use fadelink_sinks::{
-    check_optional, is_standard_output, place, Block, BlockKind, Board, Kind, Opening, Outlets, Spec, Stopping,
+    check_distinct, check_optional, is_standard_output, Block, BlockKind, Board, Kind, Opening, Outlets, Spec, Stopping,
 };
 use fadelink_wire::fade10g::PACKET_BYTES;
 
@@ -171,23 +171,6 @@ fn outs(args: &Args) -> Result<Vec<Spec<BlockKind>>, Usage> {
     args.out.iter().map(out).collect()
 }
 
-/// Each sink needs files of its own; pipes and devices may be written by several.
-pub fn check_distinct<'a, K: Kind + 'a>(sinks: impl Iterator<Item = &'a Spec<K>>) -> Result<(), Usage> {
-    let mut others: Vec<&Spec<K>> = Vec::new();
-    for sink in sinks {
-        let is_file = place(sink.place.as_ref()).metadata().map_or(true, |found| found.is_file());
-        if let Some(other) = others.iter().find(|other| is_file && sink.meets(other)) {
-            let what = match place(sink.place.as_ref()) == place(other.place.as_ref()) {
-                true => "has the same place",
-                false => "has files with the same names",
-            };
-            return Err(Usage(format!("--sink {sink}: {other} {what}; expected another name")));
-        }
-        others.push(sink);
-    }
-    Ok(())
-}
-
 /// For boards that --feb names: one for each.
 ///
 /// # Errors
@@ -223,7 +206,7 @@ pub fn of_febs(args: &Args) -> Result<Vec<Plan>, Usage> {
     plans.iter().try_for_each(|plan| check_optional(&plan.sinks)).map_err(|what| Usage(format!("--sink: {what}")))?;
     check_stdout(args, outs.iter().chain(&args.sink), 1)?;
     check_places(&args.sink, "feb", count > 1)?;
-    check_distinct(outs.iter().chain(&args.sink))?;
+    check_distinct(outs.iter().chain(&args.sink)).map_err(|what| Usage(format!("--sink {what}")))?;
     Ok(plans)
 }
 
@@ -256,7 +239,7 @@ pub fn of_streams(args: &Args) -> Result<Plan, Usage> {
     let several = args.network.streams != Some(1);
     check_stdout(args, plan.sinks.iter(), if several { 2 } else { 1 })?;
     check_places(&plan.sinks, "stream", several)?;
-    check_distinct(plan.sinks.iter())?;
+    check_distinct(plan.sinks.iter()).map_err(|what| Usage(format!("--sink {what}")))?;
     Ok(plan)
 }
 

@@ -1,4 +1,4 @@
-//! The begin of the groups of a run, and what becomes of a run of which none begins.
+//! The begin of the groups of a run, and the removal of a run of which none begins.
 
 use anyhow::anyhow;
 use serde_json::Value;

@@ -152,7 +152,7 @@ impl Life {
 
     /// Why the last run has failed, or could not begin, for `GET /health`.
     pub fn trouble(&self) -> Option<String> {
-        // What the user has asked for is no trouble.
+        // The user has asked for it: nothing is wrong.
         let error = self.error.as_ref().filter(|_| !self.is_withdrawn)?;
         Some(format!("the last run has failed: {error}"))
     }

@@ -230,7 +230,7 @@ struct Received {
     result: anyhow::Result<()>,
 }
 
-/// What has become of a run.
+/// How a run has ended.
 enum Became {
     /// It has ended: all of the data is there, or not.
     Ended { complete: bool },

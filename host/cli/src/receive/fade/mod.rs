@@ -282,7 +282,7 @@ fn receive(
     }
     outcome.has_begun = begin.transmissions.newest().is_some();
     let end = begin.at(feb, recorder, outcome, (shared.limits.wait, interrupts))?;
-    // A board that is taken for one with FADE v1 need not answer START: that it has obeyed is seen by its data, or its end.
+    // A board with FADE v1 need not answer START: only its data, or its end, shows that it has obeyed.
     if feb.kind().is_some_and(|kind| kind.protocol == Protocol::Fade10g) {
         recorder.begin();
     }

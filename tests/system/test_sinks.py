@@ -193,8 +193,9 @@ def test_files_roll_over_and_a_kill_costs_the_last(bench, folder):
         assert manifest["complete"] and manifest["bytes"] >= 1 << 20
         assert manifest["part"] == {"number": number, "first_byte": sum(m["bytes"] for m in finished[:number]), "last": False}
     # The next run would mix its files with these.
-    status, _, err = bench.receive("--sink", f"hdf5:{folder}/data.h5,overwrite").finish()
-    assert status == 1 and "data.000001.h5 exists; it belongs to an earlier run" in err, err
+    (folder / "data.h5").unlink()
+    status, _, err = bench.receive("--sink", f"hdf5:{folder}/data.h5").finish()
+    assert status == 1 and "data.000001.h5 exists; choose another name" in err, err
 
 
 @pytest.mark.parametrize("readers", ["none", "stuck"])

@@ -53,13 +53,14 @@ fn is_ignored(signal: i32) -> bool {
     result == 0 && action.sa_sigaction == libc::SIG_IGN
 }
 
-/// What was asked for.
+/// What was asked for, and what those who are asked have come to.
 #[derive(Clone, Default)]
 pub struct Interrupts {
     asked: Stopping,
     must_abort: Arc<AtomicBool>,
     must_hold: Arc<AtomicBool>,
     has_failed: Arc<AtomicBool>,
+    has_begun: Arc<AtomicBool>,
 }
 
 impl Interrupts {
@@ -120,6 +121,16 @@ impl Interrupts {
     /// A board or a sink has failed.
     pub fn have_failed(&self) -> bool {
         self.has_failed.load(Ordering::Relaxed)
+    }
+
+    /// A source has begun: its data is kept.
+    pub fn begin(&self) {
+        self.has_begun.store(true, Ordering::Relaxed);
+    }
+
+    /// A source has begun.
+    pub fn has_begun(&self) -> bool {
+        self.has_begun.load(Ordering::Relaxed)
     }
 
     /// The end was asked for.

@@ -150,7 +150,7 @@ pub fn set_of_program(name: &'static str, value: f64) {
 }
 
 /// A run has ended with one of these.
-pub const RESULTS: [&str; 4] = ["complete", "incomplete", "end_not_confirmed", "failed"];
+pub const RESULTS: [&str; 5] = ["complete", "incomplete", "end_not_confirmed", "failed", "stopped"];
 
 /// Counts a run; without a result, all are shown as they are.
 pub fn count_run(result: Option<&'static str>) {

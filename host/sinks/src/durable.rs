@@ -5,6 +5,9 @@ use std::io::{self, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{renameat_with, RenameFlags, CWD};
+use rustix::io::Errno;
+
 /// End of the names of files that are not whole.
 pub const UNFINISHED: &str = ".part";
 
@@ -55,18 +58,47 @@ fn create_anew(unfinished: &Path) -> io::Result<File> {
     }
 }
 
+/// Writes a file whose name is given to it by `rename` when it is whole. Returns what was written.
+fn write(path: &Path, content: &[u8], rename: impl FnOnce(&Path) -> io::Result<()>) -> io::Result<Metadata> {
+    let unfinished = unfinished(path);
+    let mut file = create_anew(&unfinished)?;
+    let written = file.write_all(content).and_then(|()| file.sync_all()).and_then(|()| rename(&unfinished));
+    if written.is_err() {
+        let _ = std::fs::remove_file(&unfinished);
+    }
+    written?;
+    sync_parent(path)?;
+    file.metadata()
+}
+
 /// Replaces a file: a reader sees the old content or the new one, also after a crash. Returns what was written.
 ///
 /// # Errors
 /// The operating system's.
 pub fn replace(path: &Path, content: &[u8]) -> io::Result<Metadata> {
-    let unfinished = unfinished(path);
-    let mut file = create_anew(&unfinished)?;
-    file.write_all(content)?;
-    file.sync_all()?;
-    std::fs::rename(&unfinished, path)?;
-    sync_parent(path)?;
-    file.metadata()
+    write(path, content, |unfinished| std::fs::rename(unfinished, path))
+}
+
+/// Makes a file that is whole as soon as it is there. Returns what was written.
+///
+/// # Errors
+/// The operating system's; something has its name.
+pub(crate) fn create(path: &Path, content: &[u8]) -> io::Result<Metadata> {
+    write(path, content, |unfinished| rename_new(unfinished, path))
+}
+
+/// Renames a file to a name that nothing has.
+pub(crate) fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
+    match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
+        // A file system without that.
+        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => link_new(from, to),
+        renamed => Ok(renamed?),
+    }
+}
+
+fn link_new(from: &Path, to: &Path) -> io::Result<()> {
+    std::fs::hard_link(from, to)?;
+    std::fs::remove_file(from)
 }
 
 /// True of an ordinary file that has no other name: what is written to it is in no other place.
@@ -129,5 +161,26 @@ mod tests {
             (b"all".into(), b"all of it".into())
         );
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2);
+    }
+
+    #[test]
+    fn a_rename_replaces_nothing_with_and_without_the_kernel() {
+        let folder = tempfile::tempdir().unwrap();
+        let name = |name: &str| folder.path().join(name);
+        let there = || std::fs::read_dir(folder.path()).unwrap().count();
+        for rename in [rename_new, link_new] {
+            std::fs::write(name("a"), "a").unwrap();
+            std::fs::write(name("b"), "b").unwrap();
+            assert!(rename(&name("a"), &name("b")).is_err());
+            let read = |file| std::fs::read(name(file)).unwrap();
+            assert_eq!((read("a"), read("b")), (b"a".to_vec(), b"b".to_vec()));
+            rename(&name("a"), &name("c")).unwrap();
+            assert_eq!((read("c"), there()), (b"a".to_vec(), 2));
+            std::fs::remove_file(name("c")).unwrap();
+        }
+        assert!(create(&name("b"), b"other").is_err());
+        assert_eq!((std::fs::read(name("b")).unwrap(), there()), (b"b".to_vec(), 1), "nothing of it is left");
+        create(&name("d"), b"d").unwrap();
+        assert_eq!(std::fs::read(name("d")).unwrap(), b"d");
     }
 }

@@ -208,23 +208,30 @@ impl Writer {
 }
 
 impl FileSink {
-    /// Creates the first file, or empties it.
+    /// Opens the first file. It is emptied, and described, when data comes.
     ///
     /// # Errors
     /// The operating system's; a file system without direct I/O is named.
     pub fn create(path: impl AsRef<Path>, options: PlainFile, board: Board) -> io::Result<FileSink> {
-        let mut parts = Parts::new(path.as_ref(), options.files)?;
-        let (file, described) = (path.as_ref(), description(path.as_ref()));
-        if !options.files.overwrite && described.exists() && !file.exists() {
-            let (file, described) = (file.display(), described.display());
+        let mut parts = Parts::new(path.as_ref(), options.files);
+        let file = Writer::create(&mut parts, options)?;
+        if let Some(described) = file.manifest.as_ref().filter(|path| !options.files.overwrite && path.exists()) {
+            let (file, described) = (path.as_ref().display(), described.display());
             let text =
                 format!("the file {described} exists, and would describe {file}; move it away, or choose another name");
             return Err(io::Error::new(io::ErrorKind::AlreadyExists, text));
         }
-        let file = Writer::create(&mut parts, options)?;
-        let mut sink = FileSink { parts, options, file, origin: Origin::of(board), before: 0, cut: None };
-        sink.state(None, false)?;
-        Ok(sink)
+        Ok(FileSink { parts, options, file, origin: Origin::of(board), before: 0, cut: None })
+    }
+
+    /// Data comes, or the end: the file is of this source from now on, and is described.
+    fn begin(&mut self) -> io::Result<()> {
+        let has_begun = self.file.output.has_begun();
+        self.parts.begin(&mut self.file.output)?;
+        if has_begun {
+            return Ok(());
+        }
+        self.state(None, false)
     }
 
     /// Goes on with the files of a program that was ended by force: behind byte `end`, which is certain. What is behind it
@@ -247,7 +254,12 @@ impl FileSink {
             }
             parts.advance();
         }
-        let file = Writer::of(parts.resume()?, options, end - before);
+        let output = parts.resume()?;
+        let described = description(&parts.path());
+        if described.exists() {
+            parts.adopt(&described)?;
+        }
+        let file = Writer::of(output, options, end - before);
         let mut sink = FileSink { parts, options, file, origin: Origin::of(board), before, cut: Some(end) };
         sink.state(None, false)?;
         Ok(sink)
@@ -316,8 +328,10 @@ impl FileSink {
 
 impl Sink<Block> for FileSink {
     fn write(&mut self, block: &Block) -> Result {
-        if self.origin != block.origin {
-            self.origin = block.origin;
+        let is_other = std::mem::replace(&mut self.origin, block.origin) != block.origin;
+        if !self.file.output.has_begun() {
+            self.begin()?;
+        } else if is_other {
             self.state(None, false)?;
         }
         self.make_room()?;
@@ -341,6 +355,7 @@ impl Sink<Block> for FileSink {
     }
 
     fn finish(&mut self, end: End) -> Result {
+        self.begin()?;
         if end.complete {
             self.make_room()?;
         } else if self.cut.is_some() && self.has_more()? {

@@ -250,12 +250,12 @@ pub struct HashSink {
 }
 
 impl HashSink {
-    /// Creates the file.
+    /// Opens the file. It is emptied when the first record comes.
     ///
     /// # Errors
     /// The operating system's; of a file that exists.
     pub fn create(path: &Path, overwrite: bool) -> io::Result<HashSink> {
-        let mut parts = Parts::new(path, FileOptions { overwrite, ..FileOptions::default() })?;
+        let mut parts = Parts::new(path, FileOptions { overwrite, ..FileOptions::default() });
         let output = parts.create(OFlags::empty())?;
         Ok(HashSink::of(parts, output, Blocks::default()))
     }
@@ -265,7 +265,7 @@ impl HashSink {
     /// # Errors
     /// The operating system's.
     pub fn resume(path: &Path, blocks: Blocks) -> io::Result<HashSink> {
-        let mut parts = Parts::new(path, FileOptions::default())?;
+        let mut parts = Parts::new(path, FileOptions::default());
         let output = parts.resume()?;
         let bytes = records_before(path, blocks.end())?;
         let mut written = Hasher::new();
@@ -304,6 +304,7 @@ impl HashSink {
     }
 
     fn append(&mut self, record: Record) -> io::Result<()> {
+        self.parts.begin(&mut self.output)?;
         let entry = Entry::now(record).to_bytes();
         self.output.file().write_all(&entry)?;
         self.written.update(&entry);
@@ -361,6 +362,7 @@ impl Sink<Block> for HashSink {
         if self.has_more {
             return Ok(());
         }
+        self.parts.begin(&mut self.output)?;
         self.parts.finish(&self.output, self.bytes)?;
         if let Some(made) = self.output.path().and_then(|path| self.parts.find(path)) {
             made.know(self.written.finalize());

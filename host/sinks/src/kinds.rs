@@ -17,6 +17,7 @@ use crate::origin::Board;
 use crate::outlet::{describe, Copy, Error, Outlet};
 use crate::output::check_name;
 use crate::parts::FileOptions;
+use crate::places::Places;
 use crate::share::ShareSink;
 use crate::sink::{Item, Result, Sink, Stopping};
 use crate::spec::{Kind, Spec};
@@ -93,6 +94,14 @@ impl Kind for BlockKind {
             #[cfg(feature = "kafka")]
             BlockKind::Kafka => false,
             _ => true,
+        }
+    }
+
+    fn places(&self, place: &str) -> Vec<Places> {
+        match self {
+            BlockKind::Stdout => Vec::new(),
+            _ if !self.is_path() => Vec::new(),
+            _ => vec![Places::new(place, self.files().is_some_and(|files| files.rolls()))],
         }
     }
 }

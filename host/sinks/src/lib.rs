@@ -3,6 +3,7 @@
 //! ([`BlockKind`]); other crates add their own items and sinks.
 
 mod block;
+mod claim;
 mod compare;
 pub mod durable;
 pub mod file;
@@ -18,6 +19,7 @@ mod origin;
 mod outlet;
 mod output;
 mod parts;
+mod places;
 mod recover;
 mod report;
 pub mod share;
@@ -38,10 +40,11 @@ pub use origin::{Board, Origin};
 pub use outlet::{describe, Error, Onlooker, Outlet, Outlets};
 pub use output::{check_name, place, Output, Writer, DESCRIPTION};
 pub use parts::{FileOptions, Parts};
+pub use places::Places;
 pub use recover::{recover, Recovered, UNCONFIRMED};
 pub use report::Report;
 pub use sink::{Delivery, End, Failure, Item, Peer, Result, Sink, Stopping};
-pub use spec::{check_optional, Kind, Spec};
+pub use spec::{check_distinct, check_optional, Kind, Spec};
 pub use stall::{Stall, AWAY};
 pub use stored::{description, Files, Stored};
 pub use streams::is_standard_output;

@@ -52,7 +52,7 @@ pub struct Made {
     identity: Identity,
     /// Of one that is finished.
     left: Option<Left>,
-    /// Of one whose place others might replace: it has the lock of its writer as long as it is known.
+    /// Of one whose name is claimed as long as it is known.
     held: Option<Arc<File>>,
 }
 
@@ -81,8 +81,8 @@ impl Made {
         Made { path: path.to_owned(), identity: Identity::of(found), left: Some(left), held: None }
     }
 
-    /// Keeps the lock of its writer until the last copy of this is dropped: no sink that may replace files takes it for one of an
-    /// earlier run. `file` is locked.
+    /// Keeps the claim of its name until the last copy of this is dropped: no other sink takes it for one of an earlier run. `file` has
+    /// the claim.
     pub(crate) fn hold(&mut self, file: &File) -> io::Result<()> {
         self.held = Some(Arc::new(file.try_clone()?));
         Ok(())
@@ -156,6 +156,15 @@ impl Made {
             return Err(self.changed(&what));
         }
         Ok(())
+    }
+
+    /// Removes it where it was made, or what a link there leads to, if it is the same one and has nothing.
+    pub(crate) fn remove_empty(&self) {
+        // One that cannot be removed is as one of a program that was killed.
+        let _ = fs::canonicalize(&self.path).and_then(|path| match fs::symlink_metadata(&path)? {
+            found if Identity::of(&found) == self.identity && found.len() == 0 => fs::remove_file(&path),
+            _ => Ok(()),
+        });
     }
 
     /// Opens it to be read.

@@ -34,6 +34,8 @@ pub struct Error {
 
 struct State<T> {
     queue: VecDeque<T>,
+    /// The source has begun.
+    begun: bool,
     /// What was taken out of the queue is in it until it is written.
     report: Report,
     /// The source has ended: completely, or not.
@@ -129,8 +131,21 @@ fn keep<T>(item: T) {
     std::mem::forget(item);
 }
 
+/// Waits until the source begins; false: it has ended, and has not.
+fn begins<T>(shared: &Handover<T>) -> bool {
+    let mut state = shared.lock();
+    while !state.begun && state.end.is_none() {
+        state = shared.came.wait(state).unwrap_or_else(PoisonError::into_inner);
+    }
+    state.begun
+}
+
 /// The thread of a sink.
 fn work<T: Item>(shared: &Handover<T>, mut sink: Box<dyn Sink<T>>, Terms { durable, optional, .. }: Terms) {
+    if !begins(shared) {
+        // What it has opened is left as it was.
+        return;
+    }
     let mut looked = Instant::now();
     let mut failed = false;
     let gathers = if durable { sink.gathers() } else { Duration::ZERO };
@@ -221,7 +236,7 @@ impl<T: Item> Outlet<T> {
         let delivery = sink.delivery();
         let may_drop = policy == Policy::Drop || delivery == Delivery::Published;
         let report = Report { sink: name.to_owned(), may_drop, optional, keeps: sink.keeps(), ..Report::default() };
-        let state = Mutex::new(State { queue: VecDeque::new(), report, end: None });
+        let state = Mutex::new(State { queue: VecDeque::new(), begun: false, report, end: None });
         let (came, left, peer) = (Condvar::new(), Condvar::new(), sink.peer());
         let shared = Arc::new(Handover { state, came, left, peer, stall: Stall::default(), delivery });
         let own = shared.clone();
@@ -234,7 +249,7 @@ impl<T: Item> Outlet<T> {
         tracing::error!("{name}: {why}; this sink is optional, and the run goes on without it");
         let report =
             Report { sink: name.to_owned(), optional: true, keeps: true, error: Some(why), ..Report::default() };
-        let state = Mutex::new(State { queue: VecDeque::new(), report, end: None });
+        let state = Mutex::new(State { queue: VecDeque::new(), begun: false, report, end: None });
         let (came, left, stall, delivery) = (Condvar::new(), Condvar::new(), Stall::default(), Delivery::Confirmed);
         let shared = Arc::new(Handover { state, came, left, peer: None, stall, delivery });
         let Terms { policy, capacity, durable, optional } = terms;
@@ -244,6 +259,7 @@ impl<T: Item> Outlet<T> {
     /// Gives it an item; false: the sink has failed, and is to do its work.
     fn offer(&mut self, item: &T) -> bool {
         let mut state = self.shared.lock();
+        state.begun = true;
         let is_full = |state: &State<T>| {
             state.report.queued_bytes > 0 && state.report.queued_bytes + item.bytes() > self.capacity
         };
@@ -278,14 +294,37 @@ impl<T: Item> Outlet<T> {
         !state.report.is_fatal()
     }
 
-    fn end(&self, complete: bool) {
-        self.shared.lock().end.get_or_insert(complete);
+    fn begin(&self) {
+        self.shared.lock().begun = true;
         self.shared.came.notify_one();
     }
 
     fn error(&self) -> Option<Error> {
         let Report { sink, intact, error, .. } = Some(self.shared.report()).filter(Report::is_fatal)?;
         Some(Error { sink, what: error?, intact, unit: T::UNIT })
+    }
+}
+
+impl<T> Outlet<T> {
+    fn end(&self, complete: bool) {
+        self.shared.lock().end.get_or_insert(complete);
+        self.shared.came.notify_one();
+    }
+
+    /// Waits until it has ended.
+    fn join(&mut self) {
+        if let Some(thread) = self.thread.take() {
+            // A panic outside the sink itself would be a defect of this file.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl<T> Drop for Outlet<T> {
+    /// Also of one beside which another one could not be opened.
+    fn drop(&mut self) {
+        self.end(false);
+        self.join();
     }
 }
 
@@ -299,7 +338,8 @@ impl<T> Onlooker<T> {
     }
 }
 
-/// All sinks of one source. When it is dropped they are finished, as after an aborted transmission.
+/// All sinks of one source. They are open, and change nothing, until the source begins. When this is dropped they are finished, as
+/// after an aborted transmission; of a source that has not begun nothing is left.
 pub struct Outlets<T: Item>(Vec<Outlet<T>>);
 
 impl<T: Item> Outlets<T> {
@@ -308,7 +348,12 @@ impl<T: Item> Outlets<T> {
         Outlets(outlets)
     }
 
-    /// Gives all of them an item, waiting where that is a sink's policy. False: a sink has failed that is not optional, see
+    /// The source has begun: what is made of it from now on stays, and replaces what it is to replace.
+    pub fn begin(&self) {
+        self.0.iter().for_each(Outlet::begin);
+    }
+
+    /// Gives all of them an item, which is the begin at the latest, waiting where that is a sink's policy. False: a sink has failed that is not optional, see
     /// [`Self::finish`].
     pub fn offer(&mut self, item: &T) -> bool {
         let taken = self.0.iter_mut().map(|outlet| outlet.offer(item)).collect::<Vec<_>>();
@@ -330,19 +375,14 @@ impl<T: Item> Outlets<T> {
         Onlooker(self.0.iter().map(|outlet| outlet.shared.clone()).collect())
     }
 
-    /// No more comes: each writes what waits and is finished, all at the same time, also if one fails.
-    /// `complete`: the source has ended as it should.
+    /// No more comes: each writes what waits and is finished, all at the same time, also if one fails. Of a source that has not begun
+    /// nothing is left. `complete`: the source has ended as it should.
     ///
     /// # Errors
     /// That of the first sink that failed and is not optional.
     pub fn finish(&mut self, complete: bool) -> std::result::Result<(), Error> {
         self.0.iter().for_each(|outlet| outlet.end(complete));
-        for outlet in &mut self.0 {
-            if let Some(thread) = outlet.thread.take() {
-                // A panic outside the sink itself would be a defect of this file.
-                let _ = thread.join();
-            }
-        }
+        self.0.iter_mut().for_each(Outlet::join);
         self.0.iter().find_map(Outlet::error).map_or(Ok(()), Err)
     }
 }

@@ -1,17 +1,20 @@
 //! Files that roll over: the next file begins when one is large or old enough. So a crash costs at most the last
 //! file, and no limit of a format ends a run.
 
+use std::fs::{self, File};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use std::{fs, io};
 
 use rustix::fs::OFlags;
 
-use crate::durable::{self, UNFINISHED};
-use crate::made::{Content, Made};
+use crate::claim;
+use crate::durable;
+use crate::made::{Content, Identity, Made};
 use crate::options::Options;
-use crate::output::{Output, DESCRIPTION};
+use crate::output::{self, Output};
+use crate::places::Places;
 
 /// Options of sinks that write files. By default there is one file, which must not exist before.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -20,7 +23,7 @@ pub struct FileOptions {
     pub roll: Option<u64>,
     /// The next file begins when this one is so old.
     pub every: Option<Duration>,
-    /// A file of an earlier run is replaced; one that has a number never is.
+    /// Files of an earlier run are replaced, and those that have a number are removed.
     pub overwrite: bool,
 }
 
@@ -46,16 +49,16 @@ const EARLIER: &str = "it belongs to an earlier run; move it away, or choose ano
 const REPLACEABLE: &str =
     "choose another name, or allow to replace it: --overwrite, or the option overwrite of a --sink";
 
-/// Digits of a number.
-const DIGITS: usize = 6;
-
 /// The files of one sink, in order: `data.h5`, `data.000001.h5`, `data.000002.h5`.
 #[derive(Debug)]
 pub struct Parts {
-    path: PathBuf,
+    /// Those of a sink that makes several at a time are beside the first ones.
+    places: Vec<Places>,
     options: FileOptions,
     number: u32,
     begun: Instant,
+    /// Those with numbers of an earlier run, which are removed when the source begins.
+    replaced: Vec<(PathBuf, Identity)>,
     /// Those that were made, in their order.
     made: Vec<Made>,
     /// What somebody else has done to one of them.
@@ -64,48 +67,75 @@ pub struct Parts {
 
 impl Parts {
     /// The files of a sink whose first file is `path`.
-    ///
-    /// # Errors
-    /// There may be more than one, and another one than the first exists: it would look like one of this run.
-    pub fn new(path: impl Into<PathBuf>, options: FileOptions) -> io::Result<Parts> {
-        let parts = Parts::numbered(path, options, 0);
-        if let Some(path) = parts.earlier()?.filter(|_| options.rolls()) {
-            return Err(io::Error::new(
-                io::ErrorKind::AlreadyExists,
-                format!("the file {} exists; {EARLIER}", path.display()),
-            ));
-        }
-        Ok(parts)
+    pub fn new(path: impl Into<PathBuf>, options: FileOptions) -> Parts {
+        Parts::numbered(path, options, 0)
     }
 
     /// The same, of files that may be there: from this number on.
     pub(crate) fn numbered(path: impl Into<PathBuf>, options: FileOptions, number: u32) -> Parts {
-        Parts { path: path.into(), options, number, begun: Instant::now(), made: Vec::new(), changed: None }
+        let places = vec![Places::new(path, options.rolls())];
+        let (begun, replaced, made, changed) = (Instant::now(), Vec::new(), Vec::new(), None);
+        Parts { places, options, number, begun, replaced, made, changed }
     }
 
-    /// A file of an earlier run that has a number.
-    fn earlier(&self) -> io::Result<Option<PathBuf>> {
-        let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let text = |part: Option<&std::ffi::OsStr>| part.map(|part| part.to_string_lossy().into_owned());
-        let stem = format!("{}.", text(self.path.file_stem()).unwrap_or_default());
-        let extension = text(self.path.extension()).map_or(String::new(), |extension| format!(".{extension}"));
-        let is_earlier = |name: &str| {
-            let Some(rest) = name.strip_prefix(&*stem) else { return false };
-            let end = rest.trim_start_matches(|digit: char| digit.is_ascii_digit());
-            let end = end.strip_suffix(UNFINISHED).or(end.strip_suffix(DESCRIPTION)).unwrap_or(end);
-            rest.len() - end.len() >= DIGITS && end == extension
-        };
-        for entry in fs::read_dir(folder)? {
-            let entry = entry?;
-            if entry.file_name().to_str().is_some_and(is_earlier) {
-                return Ok(Some(entry.path()));
+    /// Beside each there is one that ends so, in the place of the extension.
+    #[must_use]
+    pub fn and_beside(mut self, end: &str) -> Parts {
+        self.places.push(self.places[0].beside(end));
+        self
+    }
+
+    /// Claims all names that the files will have, by the first one: no other sink may have one of them.
+    ///
+    /// # Errors
+    /// Another sink has one of them, or could come to it.
+    fn claim(&self, output: &mut Output, name: &Path) -> io::Result<()> {
+        let Some(places) = self.places.iter().find(|places| places.first() == name) else { return Ok(()) };
+        if output.path().is_none() {
+            return Ok(());
+        }
+        if !claim::take(output.file(), places.rolls())? {
+            return Err(output::in_use(name));
+        }
+        if places.rolls() || self.options.overwrite {
+            output.hold()?;
+        }
+        for first in places.above() {
+            for path in [&first, &durable::unfinished(&first)] {
+                let found = File::open(path).ok().filter(|file| file.metadata().is_ok_and(|found| found.is_file()));
+                if found.map_or(Ok(false), |file| claim::are_numbers_taken(&file))? {
+                    let (name, first) = (name.display(), first.display());
+                    let what =
+                        format!("the file {name} is one of those that follow {first}, which another sink writes");
+                    return Err(io::Error::new(
+                        io::ErrorKind::ResourceBusy,
+                        format!("{what}, of this program or another one; choose another name"),
+                    ));
+                }
             }
         }
-        Ok(None)
+        Ok(())
     }
 
-    /// Makes the file of this number; that of an earlier run is replaced, if this is the first one, and that is wanted. `flags` are
-    /// those of open(2).
+    /// Looks for files that have one of the numbers: they would look like some of this run.
+    ///
+    /// # Errors
+    /// There is one, and it is not to be replaced.
+    fn look(&mut self, name: &Path) -> io::Result<()> {
+        let Some(places) = self.places.iter().find(|places| places.first() == name) else { return Ok(()) };
+        for path in places.numbered()? {
+            let found = fs::symlink_metadata(&path)?;
+            if !self.options.overwrite || !durable::is_alone(&found) {
+                return Err(output::exists(&path));
+            }
+            output::check_free(&path)?;
+            self.replaced.push((path, Identity::of(&found)));
+        }
+        Ok(())
+    }
+
+    /// Makes the file of this number; that of an earlier run is replaced, if this is the first one, and that is wanted: when the source
+    /// begins ([`Self::begin`]). `flags` are those of open(2).
     ///
     /// # Errors
     /// The operating system's; it exists; somebody writes it.
@@ -113,7 +143,7 @@ impl Parts {
         // The user has named the first one alone.
         let flags = if self.number == 0 { flags } else { flags | OFlags::NOFOLLOW };
         let output = Output::create(&self.path(), self.overwrites(), flags);
-        self.add(output)
+        self.add(output, &self.path())
     }
 
     /// The same of a file that gets its name when it is whole: `name` is that of [`Self::path`], or one made of it.
@@ -122,7 +152,7 @@ impl Parts {
     /// As there.
     pub fn create_unfinished(&mut self, name: &Path) -> io::Result<Output> {
         let output = Output::create_unfinished(name, self.overwrites());
-        self.add(output)
+        self.add(output, name)
     }
 
     /// Goes on behind the end of the file of this number.
@@ -130,12 +160,20 @@ impl Parts {
     /// # Errors
     /// The operating system's; somebody writes it.
     pub fn resume(&mut self) -> io::Result<Output> {
-        let output = Output::resume(&self.path());
-        self.add(output)
+        let path = self.path();
+        let mut output = Output::resume(&path)?;
+        self.claim(&mut output, &path)?;
+        self.made.extend(output.made().cloned());
+        Ok(output)
     }
 
-    fn add(&mut self, output: io::Result<Output>) -> io::Result<Output> {
-        let output = output.map_err(|error| match error.kind() {
+    fn add(&mut self, output: io::Result<Output>, name: &Path) -> io::Result<Output> {
+        let claimed = output.and_then(|mut output| {
+            self.claim(&mut output, name)?;
+            self.look(name)?;
+            Ok(output)
+        });
+        let mut output = claimed.map_err(|error| match error.kind() {
             io::ErrorKind::AlreadyExists => {
                 let advice = if self.number == 0 { REPLACEABLE } else { EARLIER };
                 io::Error::new(error.kind(), format!("{error}; {advice}"))
@@ -143,7 +181,31 @@ impl Parts {
             _ => error,
         })?;
         self.made.extend(output.made().cloned());
+        if self.number > 0 {
+            output.begin()?;
+        }
         Ok(output)
+    }
+
+    /// The source has begun: the file, which is the one of this number, is emptied, if it was there before, and stays from now on. It
+    /// is as old as this. Those with numbers of an earlier run are removed.
+    ///
+    /// # Errors
+    /// The operating system's; somebody else has changed, removed or replaced it.
+    pub fn begin(&mut self, output: &mut Output) -> io::Result<()> {
+        if !output.has_begun() {
+            self.begun = Instant::now();
+        }
+        output.begin()?;
+        for (path, identity) in std::mem::take(&mut self.replaced) {
+            match fs::symlink_metadata(&path) {
+                Ok(found) if Identity::of(&found) == identity => fs::remove_file(&path)?,
+                Ok(_) => return Err(output::exists(&path)),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
     }
 
     fn overwrites(&self) -> bool {
@@ -181,7 +243,16 @@ impl Parts {
     /// # Errors
     /// The operating system's.
     pub(crate) fn describe(&mut self, path: &Path, text: &[u8]) -> io::Result<()> {
-        let made = Made::finished(path, &durable::replace(path, text)?, Content::Hash(blake3::hash(text)));
+        let may_replace = self.overwrites() || self.made.iter().any(|made| made.is_at(path));
+        let found = if may_replace { durable::replace(path, text) } else { durable::create(path, text) };
+        let found = found.map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => {
+                let what = format!("the file {} exists, and did not at the begin", path.display());
+                io::Error::new(error.kind(), what)
+            }
+            _ => error,
+        })?;
+        let made = Made::finished(path, &found, Content::Hash(blake3::hash(text)));
         match self.made.iter_mut().rfind(|made| made.is_at(path)) {
             Some(before) => *before = made,
             None => self.made.push(made),
@@ -233,7 +304,7 @@ impl Parts {
 
     /// Path of the first one.
     pub(crate) fn first(&self) -> &Path {
-        &self.path
+        self.places[0].first()
     }
 
     /// Number of the file, from 0 on.
@@ -243,22 +314,7 @@ impl Parts {
 
     /// Its path.
     pub fn path(&self) -> PathBuf {
-        if self.number == 0 {
-            return self.path.clone();
-        }
-        let number = format!("{:0DIGITS$}", self.number);
-        let name = match self.path.extension() {
-            Some(extension) => format!("{number}.{}", Path::new(extension).display()),
-            None => number,
-        };
-        match self.path.extension() {
-            Some(_) => self.path.with_extension(name),
-            None => {
-                let mut path = self.path.as_os_str().to_owned();
-                path.push(format!(".{name}"));
-                path.into()
-            }
-        }
+        self.places[0].path(self.number)
     }
 
     /// True if the file, which has so many bytes, is large or old enough.
@@ -294,65 +350,123 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_and_limits() {
-        let folder = tempfile::tempdir().unwrap();
-        let name = |name: &str| folder.path().join(name);
+    fn limits() {
         let options = FileOptions { roll: Some(100), every: Some(Duration::from_secs(3600)), overwrite: true };
-        let mut parts = Parts::new(name("run.1.h5"), options).unwrap();
-        assert_eq!(parts.path(), name("run.1.h5"));
+        let mut parts = Parts::new("run.1.h5", options);
         assert!(!parts.is_due(99) && parts.is_due(100));
         parts.advance();
-        assert_eq!(parts.path(), name("run.1.000001.h5"));
-        let mut plain =
-            Parts::new(name("data"), FileOptions { every: Some(Duration::ZERO), ..Default::default() }).unwrap();
+        assert_eq!(parts.path(), Path::new("run.1.000001.h5"));
+        let plain = Parts::new("data", FileOptions { every: Some(Duration::ZERO), ..Default::default() });
         assert!(plain.is_due(1) && !plain.is_due(0), "one that is empty is not followed by another");
-        plain.advance();
-        assert_eq!(plain.path(), name("data.000001"));
+    }
+
+    const ROLLS: FileOptions = FileOptions { roll: Some(1), every: None, overwrite: false };
+    const OVERWRITES: FileOptions = FileOptions { overwrite: true, ..ROLLS };
+
+    fn create(path: &Path, options: FileOptions) -> io::Result<(Parts, Output)> {
+        let mut parts = Parts::new(path, options);
+        parts.create(OFlags::empty()).map(|output| (parts, output))
+    }
+
+    fn text<T>(result: io::Result<T>) -> String {
+        result.map(drop).unwrap_err().to_string()
+    }
+
+    fn names(folder: &Path) -> Vec<String> {
+        let names = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let mut names: Vec<_> = names.collect();
+        names.sort();
+        names
     }
 
     #[test]
-    fn files_of_an_earlier_run_stay() {
-        for (earlier, first, is_earlier) in [
-            ("data.000001", "data", true),
-            ("data.000007.json", "data", true),
-            ("data.1234567.part", "data", true),
-            ("run.1.000003.h5", "run.1.h5", true),
-            ("run.000001.h5.part", "run.h5", true),
-            ("data.00001", "data", false),
-            ("data.000001.h5", "data", false),
-            ("run.h5", "run.h5", false),
-            ("run.000001.dat", "run.h5", false),
-        ] {
-            let folder = tempfile::tempdir().unwrap();
-            std::fs::write(folder.path().join(earlier), "").unwrap();
-            let rolls = FileOptions { roll: Some(100), overwrite: true, ..FileOptions::default() };
-            let path = folder.path().join(first);
-            let error = Parts::new(&path, rolls).err().map(|error| error.to_string()).unwrap_or_default();
-            assert_eq!(
-                error.contains(&format!("{earlier} exists; it belongs to an earlier run")),
-                is_earlier,
-                "{error}"
-            );
-            assert!(Parts::new(&path, FileOptions::default()).is_ok());
-        }
-    }
-
-    #[test]
-    fn only_the_first_file_replaces_one() {
+    fn files_of_an_earlier_run_are_refused_or_replaced_when_the_source_begins() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("data");
-        let options = FileOptions { roll: Some(1), overwrite: true, ..FileOptions::default() };
-        std::fs::write(&path, "before").unwrap();
-        let mut parts = Parts::new(&path, options).unwrap();
-        let output = parts.create(OFlags::empty()).unwrap();
+        let earlier = ["data", "data.000001", "data.000001.json", "data.000007.part", "data.1", "other.000001"];
+        earlier.iter().for_each(|name| fs::write(folder.path().join(name), name).unwrap());
+        assert!(text(create(&path, ROLLS)).contains("data exists; choose another name"));
+        fs::write(&path, "").unwrap();
+        let error = text(create(&path, ROLLS));
+        assert!(error.contains("data.000001 exists; choose another name"), "{error}");
+        fs::write(&path, "data").unwrap();
+        drop(create(&path, OVERWRITES).unwrap());
+        for name in earlier {
+            assert_eq!(fs::read_to_string(folder.path().join(name)).unwrap(), name, "it has not begun");
+        }
+        let (mut parts, mut output) = create(&path, OVERWRITES).unwrap();
+        parts.begin(&mut output).unwrap();
+        assert_eq!(names(folder.path()), ["data", "data.1", "other.000001"]);
+        assert_eq!(fs::metadata(&path).unwrap().len(), 0);
+        drop((parts, output));
+        // What would be removed is none of the user's other files.
+        fs::hard_link(folder.path().join("data.1"), folder.path().join("data.000003")).unwrap();
+        assert!(text(create(&path, OVERWRITES)).contains("data.000003 exists"));
+        fs::remove_file(folder.path().join("data.000003")).unwrap();
+        fs::write(folder.path().join("data.000003"), "").unwrap();
+        let (mut parts, mut output) = create(&path, OVERWRITES).unwrap();
+        fs::rename(folder.path().join("data.1"), folder.path().join("data.000003")).unwrap();
+        assert!(text(parts.begin(&mut output)).contains("data.000003 exists"));
+        assert_eq!(fs::read_to_string(folder.path().join("data.000003")).unwrap(), "data.1");
+    }
+
+    #[test]
+    fn a_file_that_comes_meanwhile_is_not_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("data");
+        fs::write(&path, "before").unwrap();
+        let (mut parts, mut output) = create(&path, OVERWRITES).unwrap();
+        parts.begin(&mut output).unwrap();
         parts.finish(&output, 0).unwrap();
         parts.advance();
-        // It came meanwhile.
-        std::fs::write(parts.path(), "before").unwrap();
+        fs::write(parts.path(), "before").unwrap();
         assert!(parts.create(OFlags::empty()).is_err() && parts.create_unfinished(&parts.path()).is_err());
-        assert_eq!(std::fs::read_to_string(parts.path()).unwrap(), "before");
+        assert_eq!(fs::read_to_string(parts.path()).unwrap(), "before");
         assert!(parts.check(false).is_ok());
-        std::fs::remove_file(&path).unwrap();
+        fs::remove_file(&path).unwrap();
         assert!(parts.check(true).is_ok() && parts.check(false).is_err(), "it is no longer written");
+    }
+
+    /// Also when the first file is finished, as long as the run goes on.
+    #[test]
+    fn names_that_a_sink_may_come_to_are_its_own() {
+        let single = FileOptions { overwrite: true, ..FileOptions::default() };
+        for unfinished in [false, true] {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("a.h5");
+            let mut parts = Parts::new(&path, ROLLS);
+            let output = if unfinished { parts.create_unfinished(&path) } else { parts.create(OFlags::empty()) };
+            let mut output = output.unwrap();
+            for is_finished in [false, true] {
+                let found = names(folder.path());
+                let what = format!("{unfinished} {is_finished}");
+                for other in ["a.000005.h5", "a.1234567.h5"] {
+                    let error = text(create(&folder.path().join(other), single));
+                    let expected = format!("{other} is one of those that follow");
+                    assert!(error.contains(&expected), "{what}: {error}");
+                }
+                for options in [single, OVERWRITES] {
+                    let error = text(create(&path, options));
+                    assert!(error.contains("is being written by another sink"), "{what}: {error}");
+                    let error = text(Parts::new(&path, options).create_unfinished(&path));
+                    assert!(error.contains("is being written by another sink"), "{what}: {error}");
+                }
+                assert!(create(&folder.path().join("a.5.h5"), single).is_ok(), "{what}");
+                assert_eq!(names(folder.path()), found, "{what}");
+                if !is_finished {
+                    parts.begin(&mut output).unwrap();
+                    parts.finish(&output, 0).unwrap();
+                    parts.advance();
+                    drop(std::mem::replace(&mut output, Output::stream(File::open("/dev/null").unwrap())));
+                }
+            }
+            drop(parts);
+            assert!(create(&folder.path().join("a.000005.h5"), single).is_ok());
+            // The other way round.
+            let (parts, output) = create(&folder.path().join("a.000005.h5"), single).unwrap();
+            let error = text(create(&path, OVERWRITES));
+            assert!(error.contains("a.000005.h5 is being written by another sink"), "{error}");
+            drop((parts, output));
+        }
     }
 }

@@ -49,7 +49,8 @@ pub enum Delivery {
     Published,
 }
 
-/// Takes items in order, in one thread.
+/// Takes items in order, in one thread. It is opened before its source begins: one that is dropped before anything of it was called
+/// leaves all as it was.
 pub trait Sink<T>: Send {
     /// Takes the next item.
     ///

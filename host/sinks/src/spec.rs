@@ -4,7 +4,8 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::options::Options;
-use crate::output::check_name;
+use crate::output::{check_name, place};
+use crate::places::Places;
 use crate::terms::Policy;
 
 /// Sinks of one kind of items: what their names are, and their options.
@@ -18,6 +19,9 @@ pub trait Kind: Sized {
 
     /// True if its place is a path.
     fn is_path(&self) -> bool;
+
+    /// Names of the files that it makes at `place`; none, if it makes none.
+    fn places(&self, place: &str) -> Vec<Places>;
 
     /// The sink `name` at `place`; `None`: there is none of this name.
     ///
@@ -85,6 +89,38 @@ pub fn check_optional<K>(sinks: &[Spec<K>]) -> Result<(), String> {
             Err(format!("`{last}`: all sinks are optional: expected one that is not"))
         }
         _ => Ok(()),
+    }
+}
+
+/// Each sink needs files of its own; pipes and devices may be written by several.
+///
+/// # Errors
+/// Two that could have one together.
+pub fn check_distinct<'a, K: Kind + 'a>(sinks: impl Iterator<Item = &'a Spec<K>>) -> Result<(), String> {
+    let mut others: Vec<&Spec<K>> = Vec::new();
+    for sink in sinks {
+        let path = place(sink.place.as_ref());
+        let is_file = path.metadata().map_or(true, |found| found.is_file());
+        if let Some(other) = others.iter().find(|other| is_file && sink.meets(other)) {
+            let is_same = path == place(other.place.as_ref());
+            let what = if is_same { "has the same place" } else { "has files with the same names" };
+            return Err(format!("{sink}: {other} {what}; expected another name"));
+        }
+        others.push(sink);
+    }
+    Ok(())
+}
+
+impl<K: Kind> Spec<K> {
+    /// Names of the files that it makes.
+    pub fn places(&self) -> Vec<Places> {
+        self.kind.places(&self.place)
+    }
+
+    /// True if a file could be of both.
+    pub fn meets(&self, other: &Spec<K>) -> bool {
+        let others = other.places();
+        self.places().iter().any(|own| others.iter().any(|other| own.meets(other)))
     }
 }
 

@@ -78,7 +78,7 @@ impl Columns {
 }
 
 impl Hdf5Sink {
-    /// Creates the first file.
+    /// Opens the first file.
     pub fn create(path: &str, options: FileOptions, run: &Run) -> Result<Hdf5Sink> {
         let files = Files::create(path, options)?;
         let (table, window_ticks) = (Table::default(), run.window_ticks);

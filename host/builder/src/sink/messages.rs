@@ -30,9 +30,9 @@ pub struct MessagesSink {
 }
 
 impl MessagesSink {
-    /// Creates the first file.
+    /// Opens the first file.
     pub fn create(path: &str, options: FileOptions) -> Result<MessagesSink> {
-        let mut parts = Parts::new(path, options)?;
+        let mut parts = Parts::new(path, options);
         let output = Some(parts.create_unfinished(&parts.path())?);
         Ok(MessagesSink {
             parts,
@@ -49,7 +49,8 @@ impl MessagesSink {
 
     /// Writes the buffer. After an error the file counts only up to where it was whole before.
     fn write_buffer(&mut self) -> io::Result<()> {
-        let Some(output) = &self.output else { return Ok(()) };
+        let Some(output) = &mut self.output else { return Ok(()) };
+        self.parts.begin(output)?;
         let result = output.writer().and_then(|mut writer| writer.write_all(&self.buffer));
         self.buffer.clear();
         if result.is_err() {

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use fadelink_sinks::{Error, FileOptions, Item, Kind, Options, Outlet, Parts, Sink, Terms};
+use fadelink_sinks::{Error, FileOptions, Item, Kind, Options, Outlet, Parts, Places, Sink, Terms};
 
 #[cfg(feature = "hdf5")]
 mod hdf5;
@@ -94,6 +94,18 @@ impl Kind for EventKind {
             EventKind::Parquet(_) => true,
             #[cfg(feature = "zmq")]
             EventKind::Publish | EventKind::Push => false,
+        }
+    }
+
+    fn places(&self, place: &str) -> Vec<Places> {
+        match self {
+            EventKind::Messages(files) => vec![Places::new(place, files.rolls())],
+            #[cfg(feature = "hdf5")]
+            EventKind::Hdf5(files) => vec![Places::new(place, files.rolls())],
+            #[cfg(feature = "parquet")]
+            EventKind::Parquet(files) => parquet::places(place, *files).into(),
+            #[cfg(feature = "zmq")]
+            EventKind::Publish | EventKind::Push => Vec::new(),
         }
     }
 }

@@ -6,7 +6,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use fadelink_sinks::{End, FileOptions, Output, Parts, Result, Sink};
+use fadelink_sinks::{End, FileOptions, Output, Parts, Places, Result, Sink};
 use parquet::basic::Compression;
 use parquet::data_type::{DataType, Int32Type, Int64Type};
 use parquet::file::metadata::{FileMetaData, KeyValue, ParquetMetaData, ParquetMetaDataWriter, RowGroupMetaData};
@@ -44,6 +44,8 @@ const WINDOWS: &str = "message windows {
 /// The files.
 pub struct ParquetSink {
     parts: Parts,
+    /// The first ones, until there is something to be written.
+    claimed: Option<Outputs>,
     tables: Option<Tables>,
     table: Table,
     window_ticks: u32,
@@ -57,7 +59,10 @@ pub struct ParquetSink {
     is_broken: bool,
 }
 
-/// Those of one part.
+/// The files of hits and of windows of one part.
+type Outputs = [Output; 2];
+
+/// What is written into them.
 struct Tables {
     hits: Writer,
     windows: Writer,
@@ -75,9 +80,18 @@ struct Writer {
     bytes: u64,
 }
 
+/// End of the name of a file of windows, in the place of the extension.
+const WINDOWS_END: &str = ".windows.parquet";
+
+/// Names of both.
+pub fn places(path: &str, options: FileOptions) -> [Places; 2] {
+    let hits = Places::new(path, options.rolls());
+    [hits.beside(WINDOWS_END), hits]
+}
+
 /// The file of windows beside one of hits.
 pub fn windows(hits: &Path) -> PathBuf {
-    hits.with_extension("windows.parquet")
+    Places::new(hits, false).beside(WINDOWS_END).path(0)
 }
 
 fn column<T: DataType>(group: &mut SerializedRowGroupWriter<'_, fadelink_sinks::Writer>, rows: &[T::T]) -> Result {
@@ -97,8 +111,8 @@ fn int32<T: Into<u32>>(rows: &mut Vec<T>) -> Vec<i32> {
 }
 
 impl Writer {
-    fn create(parts: &mut Parts, path: &Path, schema: &str) -> Result<Writer> {
-        let output = parts.create_unfinished(path)?;
+    fn begin(parts: &mut Parts, mut output: Output, schema: &str) -> Result<Writer> {
+        parts.begin(&mut output)?;
         let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
         let schema = Arc::new(parse_message_type(schema)?);
         let mut writer = SerializedFileWriter::new(output.writer()?, schema.clone(), Arc::new(properties))?;
@@ -154,11 +168,14 @@ impl Writer {
     }
 }
 
+fn claim(parts: &mut Parts) -> std::io::Result<Outputs> {
+    let hits = parts.path();
+    Ok([parts.create_unfinished(&hits)?, parts.create_unfinished(&windows(&hits))?])
+}
+
 impl Tables {
-    fn create(parts: &mut Parts) -> Result<Tables> {
-        let hits = parts.path();
-        let windows = windows(&hits);
-        Ok(Tables { hits: Writer::create(parts, &hits, HITS)?, windows: Writer::create(parts, &windows, WINDOWS)? })
+    fn begin(parts: &mut Parts, [hits, windows]: Outputs) -> Result<Tables> {
+        Ok(Tables { hits: Writer::begin(parts, hits, HITS)?, windows: Writer::begin(parts, windows, WINDOWS)? })
     }
 
     fn append(&mut self, table: &mut Table) -> Result {
@@ -200,13 +217,14 @@ impl Tables {
 }
 
 impl ParquetSink {
-    /// Creates the first files.
+    /// Opens the first files.
     pub fn create(path: &str, options: FileOptions, run: &Run) -> Result<ParquetSink> {
-        let mut parts = Parts::new(path, options)?;
-        let tables = Some(Tables::create(&mut parts)?);
+        let mut parts = Parts::new(path, options).and_beside(WINDOWS_END);
+        let claimed = Some(claim(&mut parts)?);
         Ok(ParquetSink {
             parts,
-            tables,
+            claimed,
+            tables: None,
             table: Table::default(),
             window_ticks: run.window_ticks,
             limits: (GROUP, GROUPS),
@@ -217,15 +235,23 @@ impl ParquetSink {
         })
     }
 
+    /// Begins the files, if they have not.
+    fn begin(&mut self) -> Result {
+        if self.tables.is_none() {
+            let outputs = self.claimed.take().map_or_else(|| claim(&mut self.parts), Ok)?;
+            self.tables = Some(Tables::begin(&mut self.parts, outputs)?);
+        }
+        Ok(())
+    }
+
     fn write_group(&mut self) -> Result {
         if self.is_broken {
             return Ok(());
         }
-        let tables = match &mut self.tables {
-            Some(tables) => tables,
-            none => none.insert(Tables::create(&mut self.parts)?),
-        };
-        tables.append(&mut self.table)?;
+        self.begin()?;
+        if let Some(tables) = &mut self.tables {
+            tables.append(&mut self.table)?;
+        }
         self.grouped = self.events;
         Ok(())
     }
@@ -255,6 +281,9 @@ impl ParquetSink {
 
 impl Sink<SharedEvent> for ParquetSink {
     fn write(&mut self, event: &SharedEvent) -> Result {
+        if self.claimed.is_some() {
+            self.begin()?;
+        }
         self.table.add(&event.0, self.window_ticks);
         self.events += 1;
         if self.table.rows() >= self.limits.0 {

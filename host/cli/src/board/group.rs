@@ -1,9 +1,13 @@
 //! Boards that are received together, before they are.
 
+use std::io;
+
 use fadelink_builder::sink;
+use fadelink_receiver::interface::Interface;
 use fadelink_receiver::schedule::Schedule;
 use fadelink_receiver::WrongField;
 
+use super::waiting::{find_address, Waiting};
 use crate::build;
 use crate::deadline::Limits;
 use crate::interrupts::Interrupts;
@@ -43,11 +47,37 @@ pub enum GroupSettings {
 }
 
 impl GroupSettings {
-    /// Begins to receive.
+    /// Whether that is there by which the boards are reached.
+    fn find(&self) -> io::Result<()> {
+        match self {
+            GroupSettings::Fade(fade) => Interface::open(&fade.link.iface).map(drop),
+            GroupSettings::Tcp(tcp) => find_address(tcp.address.ip(), &[]),
+            GroupSettings::Udp(udp) => find_address((*udp.address.ip()).into(), &udp.boards),
+            GroupSettings::Crates(crates) => find_address(crates.crates.address.ip(), &[]),
+        }
+    }
+
+    fn limits(&mut self) -> &mut Limits {
+        match self {
+            GroupSettings::Fade(fade) => &mut fade.limits,
+            GroupSettings::Tcp(tcp) => &mut tcp.limits,
+            GroupSettings::Udp(udp) => &mut udp.limits,
+            GroupSettings::Crates(crates) => &mut crates.crates.limits,
+        }
+    }
+
+    /// True of boards that begin by themselves: until they do, nothing is asked of them.
+    pub fn only_listens(&self) -> bool {
+        matches!(self, GroupSettings::Tcp(_) | GroupSettings::Crates(_))
+    }
+
+    /// Begins to receive, when that is there by which the boards are reached: their wait is also for that.
     ///
     /// # Errors
-    /// An interface, a port or a sink that cannot be opened.
-    pub fn begin(self, interrupts: &Interrupts) -> anyhow::Result<Box<dyn receive::Group>> {
+    /// An interface, a port or a sink that cannot be opened; the user has given up.
+    pub fn begin(mut self, interrupts: &Interrupts, waiting: &Waiting<'_>) -> anyhow::Result<Box<dyn receive::Group>> {
+        let wait = self.limits().wait;
+        self.limits().wait = waiting.until(wait, || self.find())?;
         Ok(match self {
             GroupSettings::Fade(settings) => Box::new(fade::Febs::begin(settings, interrupts)?),
             GroupSettings::Tcp(settings) => Box::new(tcp::Streams::begin(settings, interrupts)?),

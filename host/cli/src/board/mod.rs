@@ -9,6 +9,7 @@ mod kinds;
 mod tcp;
 mod threads;
 mod udp;
+mod waiting;
 
 #[cfg(feature = "kafka")]
 pub use crates::check_window;
@@ -20,3 +21,4 @@ pub use kinds::Kind;
 pub use tcp::Tcp;
 pub use threads::Threads;
 pub use udp::Udp;
+pub use waiting::{Look, Waiting};

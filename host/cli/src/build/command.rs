@@ -204,6 +204,7 @@ fn show(args: &Args, report: &Report) -> anyhow::Result<()> {
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let usage = |text: &str| Err(Usage(text.into()).into());
     fadelink_sinks::check_optional(&args.sinks).map_err(|what| Usage(format!("--sink: {what}")))?;
+    fadelink_sinks::check_distinct(args.sinks.iter()).map_err(|what| Usage(format!("--sink {what}")))?;
     match (&args.from.tcp, &args.kafka.kafka) {
         (Some(_), Some(_)) | (None, None) => return usage("build: expected either --tcp PORT or --kafka BROKERS"),
         (None, Some(_)) if !args.sinks.is_empty() => {

@@ -80,6 +80,14 @@ impl Viewers {
         self.live.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The sinks begin with the first byte of a crate: without any they leave nothing.
+    fn begin(&self, came: &Came, interrupts: &Interrupts) {
+        if came.counts() != fadelink_builder::reader::Counts::default() {
+            self.sinks.begin();
+            interrupts.begin();
+        }
+    }
+
     /// Counts an event and adds it to the page.
     pub fn show(&mut self, event: &Event) {
         self.events += 1;
@@ -337,7 +345,9 @@ fn join(
                 viewers.lock().set_joiner(json!(joined));
             }
             viewers.tick();
-            let progressed = Progressed { events: viewers.events, joined, came: run.came(), unused: run.unused() };
+            let came = run.came();
+            viewers.begin(&came, interrupts);
+            let progressed = Progressed { events: viewers.events, joined, came, unused: run.unused() };
             *shared.lock().unwrap_or_else(PoisonError::into_inner) = progressed;
             if wanted.is_some_and(|wanted| viewers.events >= wanted) || !viewers.sinks.are_well() {
                 interrupts.stop();
@@ -362,6 +372,7 @@ fn join(
         });
     };
     let came = run.finish(|| intake.give_up());
+    viewers.begin(&came.came, interrupts);
     From::Tcp { joined: intake.with_joiner(Joiner::joined), came, interrupted }
 }
 

@@ -47,6 +47,7 @@ pub struct Recorder {
     /// Somebody wants it.
     sums: bool,
     outlets: Outlets<Block>,
+    interrupts: Interrupts,
 }
 
 /// What was recorded so far.
@@ -87,7 +88,8 @@ impl Snapshot {
 }
 
 impl Recorder {
-    /// Opens the sinks for the words of `board`, which is `name` to its user.
+    /// Opens the sinks for the words of `board`, which is `name` to its user. They change nothing before the [begin](Self::begin), unless
+    /// this goes on.
     ///
     /// # Errors
     /// A sink cannot be opened.
@@ -101,7 +103,18 @@ impl Recorder {
         let (verifier, crc) = (plan.verifier(), plan.crc());
         let bytes = plan.resumed.as_ref().map_or(0, Blocks::end);
         let seen = Snapshot { name, bytes, ..Snapshot::default() };
-        Ok(Recorder { begun: Instant::now(), seen, verifier, crc, sums: false, outlets })
+        let interrupts = interrupts.clone();
+        let recorder = Recorder { begun: Instant::now(), seen, verifier, crc, sums: false, outlets, interrupts };
+        if plan.resumed.is_some() {
+            recorder.begin();
+        }
+        Ok(recorder)
+    }
+
+    /// The source has begun. Without this nothing is left of its outputs at the end, and what they would have replaced is as it was.
+    pub fn begin(&self) {
+        self.outlets.begin();
+        self.interrupts.begin();
     }
 
     /// Takes the next words. It waits for sinks that are slow, where they may make it wait.

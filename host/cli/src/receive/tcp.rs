@@ -223,6 +223,10 @@ impl Session {
         let name = self.lock()[index].recorded.name.clone();
         let end = match Recorder::open(plan, name.clone(), Board::Tcp(peer), &self.interrupts) {
             Ok(mut recorder) => {
+                // It may have been entered for what is wrong with it.
+                if holds_data(socket) {
+                    recorder.begin();
+                }
                 let received = self.receive((socket, peer), pool, index, &mut recorder, &mut deadline);
                 let end = received.and_then(|end| self.begins_whole(index, peer).map(|()| end));
                 let end = end.map_err(|error| exit::in_words(&error));

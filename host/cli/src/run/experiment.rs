@@ -28,7 +28,8 @@ pub struct Experiment {
     /// When a run begins: now, command (fadelink start, POST /start), or a moment like 2026-12-01T08:00:00Z
     #[serde(default)]
     pub start: Start,
-    /// Seconds in which boards with FADE (not kernel) and UDP that do not answer at the begin are asked again; without it, 0
+    /// Seconds in which boards with FADE (not kernel) and UDP that do not answer at the begin are asked again, and in which an
+    /// interface or an address of this computer that is not there, or is down, is looked for again; without it, 0
     pub wait: Option<Seconds>,
     /// What ends a run, beside a command (fadelink stop, POST /stop) and Ctrl-C
     #[serde(default)]

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context;
-use fadelink_runs::files::{is_of_the_run, EXPERIMENT, LOG, MANIFEST, PART, UNFINISHED};
+use fadelink_runs::files::{is_of_the_run, EXPERIMENT, LOG, MANIFEST, PART, TRANSMISSIONS, UNFINISHED};
 use fadelink_sinks::durable;
 use rustix::fs::{flock, open, FlockOperation, Mode, OFlags};
 
@@ -93,19 +93,25 @@ impl RunFolder {
         self.path.join(MANIFEST).symlink_metadata().is_ok()
     }
 
-    /// Removes a run that could not begin: what a run has before its data, and its folder.
+    /// Removes a run that could not begin: what a run has before its data, with the transmissions that it has asked for, and its folder.
     ///
     /// # Errors
     /// The operating system's; it has other files.
     pub fn abandon(&self) -> io::Result<()> {
-        let of_the_begin = |name: &str| name == UNFINISHED || is_of_the_run(name);
+        let is_list = |name: &str| name.ends_with(TRANSMISSIONS);
+        let of_the_begin = |name: &str| name == UNFINISHED || is_of_the_run(name) || is_list(name);
+        let mut lists = Vec::new();
         for entry in fs::read_dir(&self.path)? {
-            let name = entry?.file_name();
+            let entry = entry?;
+            let name = entry.file_name();
             let name = name.to_string_lossy();
-            if !of_the_begin(name.strip_suffix(PART).unwrap_or(&name)) {
+            let name = name.strip_suffix(PART).unwrap_or(&name);
+            if !of_the_begin(name) {
                 return Err(io::Error::other(format!("{name}: a run has it that has begun")));
             }
+            lists.extend(is_list(name).then(|| entry.path()));
         }
+        lists.iter().try_for_each(fs::remove_file)?;
         // The mark at last: what is left without it would be no run for any program.
         for name in [MANIFEST, LOG, EXPERIMENT, UNFINISHED] {
             for name in [durable::unfinished(name.as_ref()), name.into()] {
@@ -205,6 +211,17 @@ impl Runs {
         self.lock.write_all_at(format!("{:012}\n", run.number).as_bytes(), 0)
     }
 
+    /// This run has not begun after all, and its folder is not there: its number is that of the next one.
+    ///
+    /// # Errors
+    /// The operating system's.
+    pub fn give_back(&self, run: &RunFolder) -> io::Result<()> {
+        match self.last() == run.number {
+            true => self.has_begun(&RunFolder { number: run.number - 1, path: PathBuf::new() }),
+            false => Ok(()),
+        }
+    }
+
     /// Makes the folder of the next run.
     ///
     /// # Errors
@@ -249,6 +266,10 @@ mod tests {
         assert_eq!(run.gone_on(), Duration::ZERO);
         run.goes_on(Duration::from_millis(90_500)).unwrap();
         assert_eq!(run.gone_on(), Duration::from_secs(90));
+        fs::write(run.path.join("left.transmissions"), "[]").unwrap();
+        run.abandon().unwrap();
+        let run = runs.next().unwrap();
+        run.begins().unwrap();
         fs::write(run.path.join("left.dat"), "data").unwrap();
         assert!(run.abandon().unwrap_err().to_string().contains("left.dat"));
         assert_eq!(fs::read_dir(&run.path).unwrap().count(), 2);
@@ -274,6 +295,12 @@ mod tests {
         runs.has_begun(&moved).unwrap();
         fs::remove_dir(moved.path).unwrap();
         assert_eq!(runs.next().unwrap().number, 44, "that of a run that was moved away is not given again");
+        let again = runs.all().unwrap().pop().unwrap();
+        runs.has_begun(&again).unwrap();
+        fs::remove_dir(&again.path).unwrap();
+        runs.give_back(&again).unwrap();
+        runs.give_back(&again).unwrap();
+        assert_eq!(runs.next().unwrap().number, again.number, "once");
         let last = path.join("run_999999999999");
         fs::create_dir(&last).unwrap();
         let error = runs.next().err().unwrap().to_string();

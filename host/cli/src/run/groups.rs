@@ -9,7 +9,7 @@ use std::time::Duration;
 use fadelink_builder::sink;
 use fadelink_runs::files::{HASHES, TRANSMISSIONS};
 use fadelink_sinks::hashes::Blocks;
-use fadelink_sinks::{BlockKind, Kind, Spec};
+use fadelink_sinks::{BlockKind, Kind, Places, Spec};
 use fadelink_wire::{Firmware, Protocol};
 use toml::Spanned;
 
@@ -64,6 +64,8 @@ struct Reader<'a> {
     names: Vec<String>,
     /// What the places of sinks are used by.
     places: HashMap<PathBuf, String>,
+    /// The names of their files, beside the first ones too.
+    files: Vec<(Places, String)>,
 }
 
 /// The groups of an experiment; relative paths of sinks are in `folder`. `run`: name of the run, which no other one has.
@@ -72,7 +74,8 @@ struct Reader<'a> {
 /// # Errors
 /// Fields that do not fit together, by line.
 pub fn of(file: &File, (folder, run): (&Path, &str), resumed: Option<&Resumed>) -> Result<Vec<GroupSettings>, Usage> {
-    Reader { file, folder, is_new: false, run, resumed, names: Vec::new(), places: HashMap::new() }.read()
+    Reader { file, folder, is_new: false, run, resumed, names: Vec::new(), places: HashMap::new(), files: Vec::new() }
+        .read()
 }
 
 /// Checks an experiment before there is a run: also that the sinks will find their folders.
@@ -80,9 +83,9 @@ pub fn of(file: &File, (folder, run): (&Path, &str), resumed: Option<&Resumed>) 
 /// # Errors
 /// As [`of`].
 pub fn check(file: &File) -> Result<(), Usage> {
-    let (folder, names, places) = (&*file.experiment.folder, Vec::new(), HashMap::new());
+    let (folder, names, places, files) = (&*file.experiment.folder, Vec::new(), HashMap::new(), Vec::new());
     folder::check_name(folder)?;
-    Reader { file, folder, is_new: true, run: "", resumed: None, names, places }.read().map(drop)
+    Reader { file, folder, is_new: true, run: "", resumed: None, names, places, files }.read().map(drop)
 }
 
 fn is_name(name: &str) -> bool {
@@ -151,8 +154,9 @@ impl Reader<'_> {
         text: &str,
         place: &mut String,
         board: &str,
-        is_path: bool,
+        kind: Option<&impl Kind>,
     ) -> Result<(), Usage> {
+        let is_path = kind.is_none_or(Kind::is_path);
         if is_path {
             if self.is_new {
                 places::check(self.folder, place)
@@ -161,13 +165,18 @@ impl Reader<'_> {
             *place = self.folder.join(&*place).to_string_lossy().into_owned();
         }
         let key = if is_path { fadelink_sinks::place(place.as_ref()) } else { PathBuf::from(&*place) };
-        match self.places.insert(key, board.to_owned()) {
-            Some(other) => {
-                let what = format!("`{text}`: `{other}` has a sink at the same place; expected {{board}} in it");
-                Err(self.file.error(table, "sinks", &what))
-            }
-            None => Ok(()),
+        if let Some(other) = self.places.insert(key, board.to_owned()) {
+            let what = format!("`{text}`: `{other}` has a sink at the same place; expected {{board}} in it");
+            return Err(self.file.error(table, "sinks", &what));
         }
+        let files = kind.map(|kind| kind.places(place)).unwrap_or_default();
+        if let Some((_, other)) = self.files.iter().find(|(other, _)| files.iter().any(|own| own.meets(other))) {
+            let what =
+                format!("`{text}`: `{other}` has a sink that makes files with the same names; expected another name");
+            return Err(self.file.error(table, "sinks", &what));
+        }
+        self.files.extend(files.into_iter().map(|files| (files, board.to_owned())));
+        Ok(())
     }
 
     /// The plan of a board with these sinks.
@@ -192,7 +201,7 @@ impl Reader<'_> {
             if *text != hashes {
                 self.free_name(table, text, &place)?;
             }
-            self.place(table, text, &mut place, name, spec.kind.is_path())?;
+            self.place(table, text, &mut place, name, Some(&spec.kind))?;
             spec.place = place;
             sinks.push(spec);
         }
@@ -203,7 +212,7 @@ impl Reader<'_> {
             Some(kept) => (Some(kept.blocks), kept.before, kept.transmissions),
             None if durable => {
                 let mut place = format!("{name}{TRANSMISSIONS}");
-                self.place(table, &place.clone(), &mut place, name, true)?;
+                self.place(table, &place.clone(), &mut place, name, None::<&BlockKind>)?;
                 (None, None, Transmissions::to(place.into()))
             }
             None => (None, None, Transmissions::default()),
@@ -320,7 +329,7 @@ impl Reader<'_> {
             let mut spec: sink::Spec = self.named(text, name).parse().map_err(error)?;
             let mut place = std::mem::take(&mut spec.place);
             self.free_name(table, text, &place)?;
-            self.place(table, text, &mut place, name, spec.kind.is_path())?;
+            self.place(table, text, &mut place, name, Some(&spec.kind))?;
             spec.place = place;
             sinks.push(spec);
         }

@@ -30,6 +30,8 @@ pub enum Event {
     Ended { complete: bool },
     /// It could not begin, or not end as it should.
     Failed(String),
+    /// Nothing of it is left, for none of its boards has begun: its end was asked for before, or this has kept it from beginning.
+    Withdrawn(Option<String>),
 }
 
 /// Why something that was asked for is not possible now.
@@ -58,16 +60,31 @@ pub struct Life {
     /// The end of the run was asked for by a command.
     must_stop: bool,
     latest: Option<Latest>,
+    /// The one before that.
+    before: Option<Latest>,
     /// Runs that have begun.
     begun: u64,
     /// Why the last run has failed, or could not begin; until the next one has begun.
     error: Option<String>,
+    /// The user has not let it begin.
+    is_withdrawn: bool,
 }
+
+/// Why a run is not there whose end was asked for before it had begun.
+const WITHDRAWN: &str = "it was stopped before it had begun, and nothing of it is left";
 
 impl Life {
     /// Of a program that has no run yet.
     pub fn new() -> Life {
-        Life { phase: Phase::Waiting, must_stop: false, latest: None, begun: 0, error: None }
+        Life {
+            phase: Phase::Waiting,
+            must_stop: false,
+            latest: None,
+            before: None,
+            begun: 0,
+            error: None,
+            is_withdrawn: false,
+        }
     }
 
     /// Takes the next step.
@@ -84,13 +101,18 @@ impl Life {
             (Event::Begun { run: number, folder }, _) => {
                 // An end that was asked for before is the end of this run.
                 self.phase = if self.must_stop { Phase::Stopping } else { Phase::Running };
-                self.latest = Some(Latest { number, folder, complete: None });
+                self.before = self.latest.replace(Latest { number, folder, complete: None });
                 self.begun += 1;
-                self.error = None;
+                (self.error, self.is_withdrawn) = (None, false);
             }
             (Event::Ends, Phase::Running) => self.phase = Phase::Stopping,
             (Event::Ends, _) => {}
             (Event::Ended { complete }, _) => self.end(Some(complete), None),
+            (Event::Withdrawn(error), _) => {
+                (self.latest, self.begun) = (self.before.take(), self.begun.saturating_sub(1));
+                self.is_withdrawn = error.is_none();
+                self.end(None, Some(error.unwrap_or_else(|| WITHDRAWN.into())));
+            }
             (Event::Failed(error), _) => self.end(self.is_of_a_run().then_some(false), Some(error)),
         }
         Ok(())
@@ -130,7 +152,9 @@ impl Life {
 
     /// Why the last run has failed, or could not begin, for `GET /health`.
     pub fn trouble(&self) -> Option<String> {
-        self.error.as_ref().map(|error| format!("the last run has failed: {error}"))
+        // The user has asked for it: nothing is wrong.
+        let error = self.error.as_ref().filter(|_| !self.is_withdrawn)?;
+        Some(format!("the last run has failed: {error}"))
     }
 
     /// For `GET /run`.
@@ -218,6 +242,23 @@ mod tests {
             assert!(life.is_wanted() && life.trouble().is_some(), "{name}: until the next one has begun");
             life.step(begun(2)).unwrap();
             assert!(life.trouble().is_none() && life.goes_on() && life.json()["run"] == 2, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_run_of_which_nothing_is_left_was_none() {
+        for (error, is_trouble) in [(Some("no answer".to_owned()), true), (None, false)] {
+            let end = [begun(4), Event::Ended { complete: true }, Event::Start, begun(5)];
+            let mut life = life([Event::Start].into_iter().chain(end));
+            life.step(Event::Withdrawn(error.clone())).unwrap();
+            let state = life.json();
+            assert!(state["run"] == 4 && state["complete"] == true && state["runs"] == 1, "{state}");
+            assert!(state["state"] == "waiting" && !life.must_stop(), "{state}");
+            assert!(state["error"] == error.as_deref().unwrap_or(WITHDRAWN), "{state}");
+            assert_eq!(life.trouble().is_some(), is_trouble, "{state}");
+            life.step(Event::Start).unwrap();
+            life.step(begun(5)).unwrap();
+            assert!(life.trouble().is_none() && life.json()["error"].is_null());
         }
     }
 

@@ -11,7 +11,7 @@ use fadelink_runs::files::EXPERIMENT;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::board::{ConfirmAt, GroupSettings};
+use crate::board::ConfirmAt;
 use crate::exit::{self, Usage};
 use crate::interrupts::Interrupts;
 use crate::metrics::Meter;
@@ -22,6 +22,7 @@ use crate::verdict::{Reason, State};
 use crate::{health, http, log, metrics};
 
 mod ask;
+mod begin;
 mod check;
 mod control;
 mod crash;
@@ -72,7 +73,8 @@ pub struct Args {
     /// Stop each run after this time, whatever the file says
     #[arg(long, value_name = "SECONDS", value_parser = crate::number::seconds)]
     duration: Option<Duration>,
-    /// Ask boards that do not answer at the begin again for this time, whatever the file says
+    /// Ask boards that do not answer at the begin again for this time, and look for an interface that is not there or is down,
+    /// whatever the file says
     #[arg(long, value_name = "SECONDS", value_parser = crate::number::seconds)]
     wait: Option<Duration>,
     /// Show no progress
@@ -217,21 +219,23 @@ fn wait(start: Start, control: &Controlled, interrupts: &Interrupts) -> bool {
     true
 }
 
-/// Begins groups, until one cannot.
-fn begin(settings: Vec<GroupSettings>, interrupts: &Interrupts, begun: &mut Vec<Box<dyn Group>>) -> anyhow::Result<()> {
-    for settings in settings {
-        begun.push(settings.begin(interrupts)?);
-    }
-    Ok(())
-}
-
 /// What receiving has led to.
 struct Received {
     outcomes: Vec<Outcome>,
     ended_by: String,
     /// Boards keep what is not confirmed, for a program that goes on.
     may_go_on: bool,
+    /// A board has begun, now or before.
+    has_begun: bool,
     result: anyhow::Result<()>,
+}
+
+/// How a run has ended.
+enum Became {
+    /// It has ended: all of the data is there, or not.
+    Ended { complete: bool },
+    /// No board has begun, and nothing of it is left; `None`: its end was asked for before.
+    Withdrawn(Option<anyhow::Error>),
 }
 
 /// A run that begins, or goes on.
@@ -250,7 +254,11 @@ impl Run<'_> {
         let mut groups = Vec::new();
         let settings =
             groups::of(file, (&folder.path, &manifest.name()), resumed.as_ref()).map_err(anyhow::Error::from);
-        let opened = settings.and_then(|settings| begin(settings, &part, &mut groups));
+        let look = |missing: &str| {
+            health::beat(vec![missing.to_owned()]);
+            interrupts.must_stop() || control.must_stop()
+        };
+        let opened = settings.and_then(|settings| begin::begin(settings, &part, &look, &mut groups));
         // Its boards keep what is not confirmed, those that were not reached too.
         let may_go_on = opened.is_err() && resumed.is_some();
         if may_go_on {
@@ -289,11 +297,13 @@ impl Run<'_> {
             }
         }
         let may_go_on = may_go_on || outcomes.iter().any(|outcome| outcome.may_go_on);
-        Received { outcomes, ended_by: if result.is_err() { "error".into() } else { ended_by }, may_go_on, result }
+        let has_begun = resumed.is_some() || may_go_on || watch.part.has_begun();
+        let ended_by = if result.is_err() { "error".into() } else { ended_by };
+        Received { outcomes, ended_by, may_go_on, has_begun, result }
     }
 
-    /// Receives until the end, and finishes the manifest; true: all of the data is there.
-    fn run(mut self, both: (&Interrupts, &Controlled), quiet: bool) -> anyhow::Result<bool> {
+    /// Receives until the end, and finishes the manifest. A run of which no board begins is removed.
+    fn run(mut self, runs: &Runs, both: (&Interrupts, &Controlled), quiet: bool) -> anyhow::Result<Became> {
         let (number, path) = (self.folder.number, self.folder.path.clone());
         let in_folder = |what: &str| format!("{}: {what}", path.display());
         metrics::set_of_program("fadelink_run_number", number as f64);
@@ -303,7 +313,7 @@ impl Run<'_> {
         both.1.step(Event::Begun { run: number, folder: path.to_string_lossy().into_owned() });
         let verb = if self.resumed.is_some() { "goes on" } else { "begins" };
         tracing::info!("run {number} {verb}: {}", path.display());
-        let Received { outcomes, ended_by, may_go_on, result } = self.receive(both, quiet);
+        let Received { outcomes, ended_by, may_go_on, has_begun, result } = self.receive(both, quiet);
         for reason in outcomes.iter().flat_map(|outcome| &outcome.reasons) {
             tracing::warn!("{reason}");
         }
@@ -311,6 +321,16 @@ impl Run<'_> {
             for reason in board["reasons"].as_array().into_iter().flatten() {
                 tracing::warn!("{}: {}", text_of(&board["name"]), text_of(&reason["text"]));
             }
+        }
+        if !has_begun && begin::withdraw(runs, &self.folder) {
+            let was_stopped = both.0.must_stop() || both.1.must_stop();
+            let error = (!was_stopped).then(|| begin::why(number, &outcomes, result));
+            let failed = error.as_ref().map(|error| Reason::Error(format!("{error:#}")));
+            metrics::set_whole(State::Incomplete, outcomes.iter().flat_map(|outcome| &outcome.reasons).chain(&failed));
+            metrics::set_of_program("fadelink_run_active", 0.0);
+            metrics::set_of_program("fadelink_run_number", (number - 1) as f64);
+            tracing::info!("run {number} has not begun, and nothing of it is left");
+            return Ok(Became::Withdrawn(error));
         }
         let result = result.and(log::check().with_context(|| in_folder("the log")));
         let result = result.and(check_copy(self.file, &path).with_context(|| in_folder("the experiment")));
@@ -345,7 +365,7 @@ impl Run<'_> {
             _ => "NOT COMPLETE",
         };
         tracing::info!("run {number} has ended ({ended_by}): {verdict}: {}", path.display());
-        result.map(|()| good)
+        result.map(|()| Became::Ended { complete: good })
     }
 }
 
@@ -410,15 +430,25 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         // The one before may not have ended.
         let goes_on = if first.is_some() { Ok(first.take()) } else { unfinished(&file, &runs, false, &mut left) };
         let run = goes_on.and_then(|run| run.map_or_else(|| next(&file, &runs), Ok));
-        let result = run.and_then(|run| run.run((&interrupts, &control), args.quiet));
+        let result = run.and_then(|run| run.run(&runs, (&interrupts, &control), args.quiet));
+        let (result, is_withdrawn) = match result {
+            Ok(Became::Withdrawn(Some(error))) => (Err(error), true),
+            other => (other, false),
+        };
         match result {
-            Ok(complete) => {
+            Ok(Became::Ended { complete }) => {
                 control.step(Event::Ended { complete });
                 good &= complete;
             }
+            Ok(Became::Withdrawn(_)) => {
+                metrics::count_run(Some("stopped"));
+                control.step(Event::Withdrawn(None));
+                good = false;
+            }
             Err(error) => {
                 metrics::count_run(Some("failed"));
-                control.step(Event::Failed(exit::in_words(&error)));
+                let text = exit::in_words(&error);
+                control.step(if is_withdrawn { Event::Withdrawn(Some(text)) } else { Event::Failed(text) });
                 // The next one may have what this one missed.
                 if start != Start::OnCommand {
                     return Err(error);

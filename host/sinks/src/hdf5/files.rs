@@ -19,6 +19,8 @@ use crate::parts::{FileOptions, Parts};
 /// The file that is written, and those that follow.
 pub struct Files {
     parts: Parts,
+    /// The first one, until there is something to be written.
+    claimed: Option<Output>,
     open: Option<Open>,
     /// One could not be finished: no other is opened.
     is_broken: bool,
@@ -61,9 +63,9 @@ impl Files {
     /// # Errors
     /// The library's; a second file is there of an earlier run.
     pub fn create(path: &str, options: FileOptions) -> io::Result<Files> {
-        let mut files = Files { parts: Parts::new(path, options)?, open: None, is_broken: false, settling: None };
-        files.change(|_| io::Result::Ok(()))?;
-        Ok(files)
+        let mut parts = Parts::new(path, options);
+        let claimed = Some(parts.create_unfinished(&parts.path())?);
+        Ok(Files { parts, claimed, open: None, is_broken: false, settling: None })
     }
 
     /// Number of the file.
@@ -77,7 +79,11 @@ impl Files {
     }
 
     fn begin(&mut self) -> io::Result<Open> {
-        let output = self.parts.create_unfinished(&self.parts.path())?;
+        let mut output = match self.claimed.take() {
+            Some(claimed) => claimed,
+            None => self.parts.create_unfinished(&self.parts.path())?,
+        };
+        self.parts.begin(&mut output)?;
         let path = output.path().ok_or(io::ErrorKind::InvalidInput)?;
         let file = File::with_options().with_fapl(|access| access.file_locking(false)).create(path).map_err(failed)?;
         set(&file, "complete", &0u8)?;

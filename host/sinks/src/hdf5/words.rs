@@ -29,7 +29,7 @@ pub struct WordsSink {
 }
 
 impl WordsSink {
-    /// Creates the first file.
+    /// Opens the first file. It has its structure when data comes.
     ///
     /// # Errors
     /// The library's; files of an earlier run.

@@ -173,3 +173,21 @@ fn all_are_finished_once_whatever_becomes_of_one() {
         assert!(all.got.lock().unwrap().len() >= 3);
     }
 }
+
+/// Where another one could not be opened, too.
+#[test]
+fn a_sink_whose_source_does_not_begin_is_not_finished() {
+    for (begins, expected) in [(false, 0), (true, 1)] {
+        let (waiting, seen) = outlet(Policy::Wait, None, false);
+        let mut outlets = Outlets::new(vec![waiting]);
+        if begins {
+            outlets.begin();
+        }
+        outlets.finish(false).unwrap();
+        assert_eq!(seen.ends.lock().unwrap().len(), expected);
+        assert_eq!(Arc::strong_count(&seen.ends), 1, "the sink is dropped");
+    }
+    let (alone, seen) = outlet(Policy::Wait, None, false);
+    drop(alone);
+    assert_eq!((seen.ends.lock().unwrap().len(), Arc::strong_count(&seen.ends)), (0, 1));
+}

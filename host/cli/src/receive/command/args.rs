@@ -53,7 +53,7 @@ pub struct Args {
     #[arg(long, value_name = "SECONDS", value_parser = number::seconds)]
     pub idle_timeout: Option<Duration>,
     /// Ask boards that do not answer at the begin again for this time: they may be switched on later. TCP senders come by themselves. Not
-    /// with the kernel driver
+    /// with the kernel driver. In the same time an interface or an address that is not there, or is down, is looked for again
     #[arg(long, value_name = "SECONDS", value_parser = number::seconds, overrides_with = "wait")]
     pub wait: Option<Duration>,
     /// When packets of FADE are confirmed to the board: when they are in memory, or when they are safe on the disk

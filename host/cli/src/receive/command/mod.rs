@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 use std::time::Instant;
 
-use crate::board::{Common, Fade, GroupSettings, Kind};
+use crate::board::{Common, Fade, GroupSettings, Kind, Waiting};
 use crate::exit::{self, Usage};
 use crate::health;
 use crate::interrupts::Interrupts;
@@ -65,7 +65,11 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let interrupts = Interrupts::watch(args.json)?;
     let (settings, streams) = group(args)?;
     crate::http::serve_metrics(args.metrics, "receive")?;
-    let group = settings.begin(&interrupts)?;
+    let look = |missing: &str| {
+        health::beat(vec![missing.to_owned()]);
+        interrupts.must_stop()
+    };
+    let group = settings.begin(&interrupts, &Waiting::new(&look))?;
     match &args.kind {
         Kind::Tcp(tcp) if !args.quiet => tracing::info!("waiting for TCP senders on port {}", tcp.port),
         Kind::Udp(udp) if !args.quiet => tracing::info!("waiting for datagrams on port {}", udp.port),

@@ -1,10 +1,9 @@
 //! What `fadelink receive` does with the data of each board or stream.
 
-use std::collections::HashMap;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-use fadelink_sinks::{check_optional, is_standard_output, place, BlockKind, Kind, Spec};
+use fadelink_sinks::{check_distinct, check_optional, is_standard_output, BlockKind, Kind, Spec};
 use fadelink_wire::fade10g::PACKET_BYTES;
 
 use super::super::plan::Plan;
@@ -69,19 +68,6 @@ fn outs(args: &Args) -> Result<Vec<Spec<BlockKind>>, Usage> {
     args.out.iter().map(out).collect()
 }
 
-/// Each sink needs a file of its own; pipes and devices may be written by several.
-fn check_distinct<'a>(sinks: impl Iterator<Item = &'a Spec<BlockKind>>) -> Result<(), Usage> {
-    let mut places = HashMap::new();
-    for sink in sinks.filter(|sink| sink.kind.is_path() && sink.kind != BlockKind::Stdout) {
-        let path = place(sink.place.as_ref());
-        let is_file = path.metadata().map_or(true, |found| found.is_file());
-        if let Some(other) = places.insert(path, sink).filter(|_| is_file) {
-            return Err(Usage(format!("--sink {sink}: {other} has the same place; expected another name")));
-        }
-    }
-    Ok(())
-}
-
 /// One for each board that --feb names, or one for all streams that come over TCP or UDP.
 ///
 /// # Errors
@@ -120,7 +106,7 @@ pub fn of(args: &Args) -> Result<Vec<Plan>, Usage> {
     check_stdout(args, all(), if by_ip && several { 2 } else { 1 })?;
     // Each --feb has an --out of its own.
     check_places(if by_ip { &plans[0].sinks } else { &args.sink }, key, several)?;
-    check_distinct(all())?;
+    check_distinct(all()).map_err(|what| Usage(format!("--sink {what}")))?;
     Ok(plans)
 }
 

@@ -12,7 +12,7 @@ use fadelink_receiver::{Ending, Error, FebConfig, FebHandle, Kind, Receiver, DEF
 use fadelink_sinks::hashes::Blocks;
 use fadelink_sinks::{Block, Board, Origin, BLOCK_BYTES};
 use fadelink_wire::fade10g::{self, PACKET_BYTES};
-use fadelink_wire::MacAddr;
+use fadelink_wire::{MacAddr, Protocol};
 use serde_json::{json, Map};
 
 use super::before::ADVICE;
@@ -225,7 +225,10 @@ fn one_feb(
 ) -> Received {
     let mut outcome = Received::default();
     match receive(&mut feb, (index, &mut start), &mut recorder, shared, &mut outcome) {
-        Ok(end) => outcome.end = end,
+        Ok(end) => {
+            recorder.begin();
+            outcome.end = end;
+        }
         Err(error) => outcome.error = Some(exit::in_words(&error)),
     }
     let is_whole = outcome.error.is_none() && outcome.board.is_none();
@@ -279,6 +282,10 @@ fn receive(
     }
     outcome.has_begun = begin.transmissions.newest().is_some();
     let end = begin.at(feb, recorder, outcome, (shared.limits.wait, interrupts))?;
+    // A board with FADE v1 need not answer START: only its data, or its end, shows that it has obeyed.
+    if feb.kind().is_some_and(|kind| kind.protocol == Protocol::Fade10g) {
+        recorder.begin();
+    }
     if end.is_some() || feb.expected_crc() != Expected::No {
         recorder.sum();
     }

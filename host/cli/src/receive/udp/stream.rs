@@ -190,6 +190,8 @@ impl Stream {
         };
         let recorder = Recorder::open(plan, name, board, &session.interrupts)?;
         let pool = Pool::new(session.ring).context("the ring")?;
+        // Data has come, or the board says that there was none.
+        recorder.begin();
         let writer = Writer {
             recorder,
             block: BLOCK_BYTES.min(pool.fill().1 as usize / 2),

@@ -51,7 +51,7 @@ pub struct Args {
 }
 
 /// How crates are received.
-pub struct Settings {
+pub struct PortSettings {
     /// To listen on.
     pub address: SocketAddr,
     /// Of crates; empty: any.
@@ -65,9 +65,9 @@ pub struct Settings {
 
 impl Args {
     /// Those on `port`.
-    pub fn settings(&self, port: u16) -> Settings {
+    pub fn settings(&self, port: u16) -> PortSettings {
         let limits = Limits { duration: self.duration, ..Limits::default() };
-        Settings {
+        PortSettings {
             address: SocketAddr::new(self.listen, port),
             addresses: self.addresses.clone(),
             streams: self.streams,
@@ -94,8 +94,12 @@ impl Run {
     ///
     /// # Errors
     /// The port is not available.
-    pub fn begin(settings: &Settings, take: Arc<dyn MessageHandler>, interrupts: &Interrupts) -> anyhow::Result<Run> {
-        let Settings { address, ref addresses, streams, limits, patience } = *settings;
+    pub fn begin(
+        settings: &PortSettings,
+        take: Arc<dyn MessageHandler>,
+        interrupts: &Interrupts,
+    ) -> anyhow::Result<Run> {
+        let PortSettings { address, ref addresses, streams, limits, patience } = *settings;
         let server = Server::listen(address, addresses.clone(), patience, take)
             .with_context(|| format!("--tcp {}: listening on {address}", address.port()))?;
         Ok(Run {

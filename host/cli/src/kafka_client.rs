@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use fadelink_sinks::kafka::Settings;
+use fadelink_sinks::kafka::ClientSettings;
 
 use crate::exit::Usage;
 
@@ -21,7 +21,7 @@ pub struct Args {
 /// # Errors
 /// It cannot be read, or one is wrong.
 pub fn begin(path: &Path) -> Result<(), String> {
-    let mut settings = Settings::default();
+    let mut settings = ClientSettings::default();
     settings.read(path).map_err(|error| format!("kafka_config_file: {error}"))?;
     settings.begin();
     Ok(())
@@ -33,7 +33,7 @@ impl Args {
     /// # Errors
     /// One is wrong.
     pub fn begin(&self) -> Result<(), Usage> {
-        let mut settings = Settings::default();
+        let mut settings = ClientSettings::default();
         if let Some(path) = &self.kafka_config_file {
             settings.read(path).map_err(|error| Usage(format!("--kafka-config-file: {error}")))?;
         }

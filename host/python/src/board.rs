@@ -20,7 +20,7 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 pub(crate) struct Link {
     process: Process,
     receiver: Mutex<Option<Receiver>>,
-    boards: Mutex<Vec<Weak<Board>>>,
+    boards: Mutex<Vec<Weak<SharedFeb>>>,
 }
 
 impl Link {
@@ -40,9 +40,9 @@ impl Link {
         work(lock(&self.receiver).as_ref().ok_or(Failure::Closed("receiver"))?)
     }
 
-    pub(crate) fn open(self: &Arc<Self>, mac: MacAddr, config: FebConfig) -> Outcome<Arc<Board>> {
+    pub(crate) fn open(self: &Arc<Self>, mac: MacAddr, config: FebConfig) -> Outcome<Arc<SharedFeb>> {
         self.with(|receiver| {
-            let board = Arc::new(Board::new(receiver.open(mac, config)?, self.clone())?);
+            let board = Arc::new(SharedFeb::new(receiver.open(mac, config)?, self.clone())?);
             let mut boards = lock(&self.boards);
             boards.retain(|board| board.strong_count() > 0);
             boards.push(Arc::downgrade(&board));
@@ -127,7 +127,7 @@ impl State {
 }
 
 /// A FEB that is open, or was.
-pub(crate) struct Board {
+pub(crate) struct SharedFeb {
     process: Process,
     /// `None`: it is closed.
     state: Mutex<Option<State>>,
@@ -145,11 +145,11 @@ pub(crate) enum Available {
     End,
 }
 
-impl Board {
-    fn new(handle: FebHandle, link: Arc<Link>) -> Outcome<Board> {
+impl SharedFeb {
+    fn new(handle: FebHandle, link: Arc<Link>) -> Outcome<SharedFeb> {
         let (commander, waits) = (handle.commander(), Waits::new(&handle)?);
         let state = State { handle, lent: 0, end: None, link };
-        Ok(Board {
+        Ok(SharedFeb {
             process: Process::this(),
             state: Mutex::new(Some(state)),
             commander: Mutex::new(Some(commander)),

@@ -15,7 +15,7 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::board::{lock, Available, Board};
+use crate::board::{lock, Available, SharedFeb};
 use crate::failure::{Failure, Outcome};
 use crate::receiver::Receiver;
 use crate::{counters, named};
@@ -53,11 +53,11 @@ fn interruptible<T: Send + 'static>(py: Python<'_>, work: impl FnOnce() -> Outco
 
 /// A FEB that is open, or was.
 #[pyclass(frozen, subclass)]
-pub(crate) struct Feb(Arc<Board>);
+pub(crate) struct Feb(Arc<SharedFeb>);
 
 impl Feb {
     /// Does what takes no time with the FEB, without Python's lock.
-    fn with<T: Send>(&self, py: Python<'_>, work: impl FnOnce(&Board) -> Outcome<T> + Send) -> PyResult<T> {
+    fn with<T: Send>(&self, py: Python<'_>, work: impl FnOnce(&SharedFeb) -> Outcome<T> + Send) -> PyResult<T> {
         py.detach(|| work(&self.0)).map_err(|failure| failure.raise(py))
     }
 
@@ -65,7 +65,7 @@ impl Feb {
     fn interruptible<T: Send + 'static>(
         &self,
         py: Python<'_>,
-        work: impl FnOnce(&Board) -> Outcome<T> + Send + 'static,
+        work: impl FnOnce(&SharedFeb) -> Outcome<T> + Send + 'static,
     ) -> PyResult<T> {
         // A child of its process makes no thread for it.
         self.0.check().map_err(|failure| failure.raise(py))?;
@@ -245,7 +245,7 @@ impl Drop for Feb {
 /// shows what comes there later; the memory itself lives as long as any view, also when the FEB is closed.
 #[pyclass(frozen)]
 pub(crate) struct Block {
-    board: Arc<Board>,
+    board: Arc<SharedFeb>,
     view: View,
     released: AtomicBool,
 }

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use fadelink_sinks::{Board, FileOptions, Parts, DESCRIPTION};
+use fadelink_sinks::{FileOptions, Parts, Sender, DESCRIPTION};
 use serde_json::Value;
 
 /// What stands for `{stream}` in the paths of a board, by its report.
@@ -12,7 +12,7 @@ pub fn stream(board: &Value) -> String {
         return stream.to_owned();
     }
     let peer = board["peer"].as_str().and_then(|peer| peer.parse::<SocketAddr>().ok());
-    peer.map_or(String::new(), |peer| Board::Tcp(peer).in_names())
+    peer.map_or(String::new(), |peer| Sender::Tcp(peer).in_names())
 }
 
 /// A sink of a board.

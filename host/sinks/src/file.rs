@@ -13,7 +13,7 @@ use serde_json::json;
 
 use crate::block::Block;
 use crate::durable;
-use crate::origin::{Board, Origin};
+use crate::origin::{Origin, Sender};
 use crate::output::Output;
 use crate::parts::{FileOptions, Parts};
 use crate::sink::{End, Result, Sink};
@@ -212,7 +212,7 @@ impl FileSink {
     ///
     /// # Errors
     /// The operating system's; a file system without direct I/O is named.
-    pub fn create(path: impl AsRef<Path>, options: PlainFile, board: Board) -> io::Result<FileSink> {
+    pub fn create(path: impl AsRef<Path>, options: PlainFile, board: Sender) -> io::Result<FileSink> {
         let mut parts = Parts::new(path.as_ref(), options.files);
         let file = Writer::create(&mut parts, options)?;
         if let Some(described) = file.manifest.as_ref().filter(|path| !options.files.overwrite && path.exists()) {
@@ -239,7 +239,7 @@ impl FileSink {
     ///
     /// # Errors
     /// The operating system's.
-    pub fn resume(path: impl AsRef<Path>, options: PlainFile, board: Board, end: u64) -> io::Result<FileSink> {
+    pub fn resume(path: impl AsRef<Path>, options: PlainFile, board: Sender, end: u64) -> io::Result<FileSink> {
         let Some((number, before)) = Files::new(path.as_ref(), options.files).last(end)? else {
             return FileSink::create(path, options, board);
         };
@@ -269,7 +269,7 @@ impl FileSink {
     ///
     /// # Errors
     /// It is closed.
-    pub fn stdout(board: Board) -> io::Result<FileSink> {
+    pub fn stdout(board: Sender) -> io::Result<FileSink> {
         let file = File::from(io::stdout().as_fd().try_clone_to_owned()?);
         let options = PlainFile::default();
         let parts = Parts::numbered("-", options.files, 0);
@@ -385,7 +385,7 @@ mod tests {
     use fadelink_wire::MacAddr;
     use std::os::unix::fs::MetadataExt;
 
-    const FEB: Board = Board::Feb(MacAddr([2, 0xfa, 0xde, 0, 0, 1]));
+    const FEB: Sender = Sender::Feb(MacAddr([2, 0xfa, 0xde, 0, 0, 1]));
 
     fn write(sink: &mut FileSink, pool: &mut Pool, data: &[u8]) {
         pool.room().0[..data.len()].copy_from_slice(data);

@@ -11,9 +11,9 @@ use crate::hashes::{Blocks, HashSink};
 #[cfg(feature = "hdf5")]
 use crate::hdf5::WordsSink;
 #[cfg(feature = "kafka")]
-use crate::kafka::{KafkaSink, Place, Words};
+use crate::kafka::{KafkaSink, Topic, Words};
 use crate::options::Options;
-use crate::origin::Board;
+use crate::origin::Sender;
 use crate::outlet::{describe, Copy, Error, Outlet};
 use crate::output::check_name;
 use crate::parts::FileOptions;
@@ -81,7 +81,7 @@ impl Kind for BlockKind {
             "hashes" => BlockKind::Hashes { overwrite: options.flag("overwrite")? },
             #[cfg(feature = "kafka")]
             "kafka" => {
-                place.parse::<Place>()?;
+                place.parse::<Topic>()?;
                 BlockKind::Kafka
             }
             "share" => BlockKind::Share { wait: options.flag("wait")? },
@@ -135,7 +135,7 @@ fn copier(queue: u64) -> std::io::Result<Copy<Block>> {
 /// What a sink is opened for.
 pub struct Opening<'a> {
     /// Whose data it is.
-    pub board: Board,
+    pub board: Sender,
     /// Name of the run: no other one has it.
     pub run: &'a str,
     /// The end was asked for.
@@ -164,7 +164,7 @@ impl Spec<BlockKind> {
         Ok(Spec { text, kind, place: path.to_owned(), policy: Policy::Wait, optional: false, queue: None })
     }
 
-    /// True if each board has a place of its own; `key` stands in it, in braces ([`Board::key`]).
+    /// True if each board has a place of its own; `key` stands in it, in braces ([`Sender::key`]).
     pub fn is_per_board(&self, key: &str) -> bool {
         self.place.contains(&format!("{{{key}}}"))
     }
@@ -212,7 +212,7 @@ impl Spec<BlockKind> {
     }
 
     /// Where it has the data of a board.
-    fn path(&self, board: Board) -> String {
+    fn path(&self, board: Sender) -> String {
         self.place.replace(&format!("{{{}}}", board.key()), &board.in_names())
     }
 

@@ -36,7 +36,7 @@ pub use compare::differences;
 pub use kinds::{BlockKind, Opening};
 pub use made::Made;
 pub use options::{size, Options};
-pub use origin::{Board, Origin};
+pub use origin::{Origin, Sender};
 pub use outlet::{describe, Error, Onlooker, Outlet, Outlets};
 pub use output::{check_name, place, Output, Writer, DESCRIPTION};
 pub use parts::{FileOptions, Parts};

@@ -8,7 +8,7 @@ use serde_json::{json, Value};
 
 /// Who sent the data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Board {
+pub enum Sender {
     /// A FEB by its address.
     Feb(MacAddr),
     /// The other end of a TCP connection.
@@ -17,30 +17,30 @@ pub enum Board {
     Udp(SocketAddr, u32),
 }
 
-impl Board {
+impl Sender {
     /// Its placeholder in names of files (in braces), and its key in the description of its data.
     pub fn key(self) -> &'static str {
         match self {
-            Board::Feb(_) => "feb",
-            Board::Tcp(_) | Board::Udp(..) => "stream",
+            Sender::Feb(_) => "feb",
+            Sender::Tcp(_) | Sender::Udp(..) => "stream",
         }
     }
 
     /// As a part of the name of a file.
     pub fn in_names(self) -> String {
         match self {
-            Board::Feb(mac) => mac.to_string().replace(':', "-"),
-            Board::Tcp(peer) | Board::Udp(peer, 0) => format!("{}-{}", peer.ip(), peer.port()),
-            Board::Udp(peer, earlier) => format!("{}-{}-{}", peer.ip(), peer.port(), earlier + 1),
+            Sender::Feb(mac) => mac.to_string().replace(':', "-"),
+            Sender::Tcp(peer) | Sender::Udp(peer, 0) => format!("{}-{}", peer.ip(), peer.port()),
+            Sender::Udp(peer, earlier) => format!("{}-{}-{}", peer.ip(), peer.port(), earlier + 1),
         }
     }
 }
 
-impl fmt::Display for Board {
+impl fmt::Display for Sender {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Board::Feb(mac) => mac.fmt(f),
-            Board::Tcp(peer) | Board::Udp(peer, _) => peer.fmt(f),
+            Sender::Feb(mac) => mac.fmt(f),
+            Sender::Tcp(peer) | Sender::Udp(peer, _) => peer.fmt(f),
         }
     }
 }
@@ -49,7 +49,7 @@ impl fmt::Display for Board {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Origin {
     /// Who sent it.
-    pub board: Board,
+    pub board: Sender,
     /// What a FEB speaks.
     pub protocol: Option<Protocol>,
     /// Whose core it runs.
@@ -60,7 +60,7 @@ pub struct Origin {
 
 impl Origin {
     /// Of a board of which nothing more is known.
-    pub fn of(board: Board) -> Origin {
+    pub fn of(board: Sender) -> Origin {
         Origin { board, protocol: None, firmware: None, wire_order: None }
     }
 
@@ -72,9 +72,9 @@ impl Origin {
     /// The same as names and values, what is not known left out.
     pub fn entries(&self) -> Vec<(&'static str, String)> {
         let protocol = match self.board {
-            Board::Feb(_) => self.protocol.map(|protocol| protocol.to_string()),
-            Board::Tcp(_) => Some("tcp".into()),
-            Board::Udp(..) => Some("udp".into()),
+            Sender::Feb(_) => self.protocol.map(|protocol| protocol.to_string()),
+            Sender::Tcp(_) => Some("tcp".into()),
+            Sender::Udp(..) => Some("udp".into()),
         };
         let entries = [
             ("protocol", protocol),

@@ -50,7 +50,7 @@ pub struct Files {
 }
 
 /// One of them: its first byte, and the byte behind its last.
-struct Place {
+struct Extent {
     file: PathBuf,
     first: u64,
     end: u64,
@@ -62,7 +62,7 @@ impl Files {
         Files { first: first.into(), options }
     }
 
-    fn places(&self) -> io::Result<Vec<Place>> {
+    fn places(&self) -> io::Result<Vec<Extent>> {
         let (mut places, mut first) = (Vec::new(), 0);
         for file in Parts::found(&self.first, self.options) {
             let found = fs::metadata(&file)?;
@@ -70,7 +70,7 @@ impl Files {
                 return Err(io::Error::other(format!("{}: expected a file", file.display())));
             }
             let end = first + found.len();
-            places.push(Place { file, first, end });
+            places.push(Extent { file, first, end });
             first = end;
         }
         Ok(places)
@@ -98,7 +98,7 @@ impl Stored for Files {
 
     fn each(&self, from: u64, to: u64, take: &mut dyn FnMut(&[u8]) -> bool) -> Result {
         let mut piece = vec![0; PIECE];
-        for Place { file, first, end } in self.places()? {
+        for Extent { file, first, end } in self.places()? {
             let part = first.max(from)..end.min(to);
             if part.is_empty() {
                 continue;
@@ -118,7 +118,7 @@ impl Stored for Files {
     }
 
     fn cut(&self, end: u64) -> Result {
-        for Place { file, first, end: last } in self.places()? {
+        for Extent { file, first, end: last } in self.places()? {
             let is_behind = first >= end && first > 0;
             if !is_behind && last <= end {
                 continue;
@@ -141,7 +141,7 @@ impl Stored for Files {
 
     fn place(&self, byte: u64) -> String {
         let places = self.places().unwrap_or_default();
-        let has = |place: &&Place| place.first <= byte && byte < place.end;
+        let has = |place: &&Extent| place.first <= byte && byte < place.end;
         let file = places.iter().find(has).or(places.last()).map_or(&*self.first, |place| Path::new(&place.file));
         file.display().to_string()
     }

@@ -6,10 +6,10 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use fadelink_receiver::Pool;
-use fadelink_sinks::{Block, BlockKind, Board, Opening, Origin, Outlets, Spec, Stopping};
+use fadelink_sinks::{Block, BlockKind, Opening, Origin, Outlets, Sender, Spec, Stopping};
 use fadelink_wire::MacAddr;
 
-const FEB: Board = Board::Feb(MacAddr([2, 0xfa, 0xde, 0, 0, 1]));
+const FEB: Sender = Sender::Feb(MacAddr([2, 0xfa, 0xde, 0, 0, 1]));
 const BEFORE: &str = "of the run before";
 const KINDS: [&str; 5] = ["file:a", "file:a,roll=1M", "file:a,preallocate=1M", "hdf5:a", "hashes:a"];
 /// What was there before, of files that one of the kinds makes.

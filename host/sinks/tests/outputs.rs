@@ -4,14 +4,14 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use fadelink_receiver::Pool;
-use fadelink_sinks::{Block, BlockKind, Board, Error, Opening, Origin, Outlets, Report, Spec, Stopping};
+use fadelink_sinks::{Block, BlockKind, Error, Opening, Origin, Outlets, Report, Sender, Spec, Stopping};
 use fadelink_wire::MacAddr;
 
 mod harm;
 
 use harm::HARMS;
 
-const FEB: Board = Board::Feb(MacAddr([2, 0xfa, 0xde, 0, 0, 1]));
+const FEB: Sender = Sender::Feb(MacAddr([2, 0xfa, 0xde, 0, 0, 1]));
 const BYTES: usize = 8192;
 /// The kinds of files, each with options that make other code write it; `roll` is that of a few blocks.
 const KINDS: [&str; 6] =

@@ -200,9 +200,9 @@ impl Crates {
     }
 
     /// How they are received: without a limit of streams.
-    pub fn port(&self, limits: Limits) -> fadc_crates::Settings {
+    pub fn port(&self, limits: Limits) -> fadc_crates::PortSettings {
         let (address, addresses) = (SocketAddr::new(self.listen, self.port), self.addresses.clone());
-        fadc_crates::Settings { address, addresses, streams: None, limits, patience: fadc_crates::PATIENCE }
+        fadc_crates::PortSettings { address, addresses, streams: None, limits, patience: fadc_crates::PATIENCE }
     }
 
     /// All of them. `events`: how many are enough.
@@ -211,11 +211,11 @@ impl Crates {
     /// A field that does not fit.
     pub fn group(
         &self,
-        crates: fadc_crates::Settings,
+        crates: fadc_crates::PortSettings,
         (sinks, events): (Vec<sink::Spec>, Option<u64>),
         accept: Accept,
-    ) -> Result<build::Settings, WrongField> {
+    ) -> Result<build::CratesSettings, WrongField> {
         let (name, policy, views) = (self.name.clone(), self.policy()?, self.views(sinks));
-        Ok(build::Settings { name, crates, policy, views, events, accept })
+        Ok(build::CratesSettings { name, crates, policy, views, events, accept })
     }
 }

@@ -108,10 +108,10 @@ impl Fade {
     }
 
     /// A group of boards behind the same interface, which are added one after another.
-    pub fn group(&self, common: &Common) -> fade::Settings {
+    pub fn group(&self, common: &Common) -> fade::FadeSettings {
         let Common { ref schedule, limits, accept, .. } = *common;
         let (link, schedule, patience) = (self.link(), schedule.clone(), Patience::default());
-        fade::Settings { link, febs: Vec::new(), schedule, limits, accept, patience }
+        fade::FadeSettings { link, febs: Vec::new(), schedule, limits, accept, patience }
     }
 
     /// Adds the board to its group. `was_stopped`: of a run that goes on.
@@ -120,7 +120,7 @@ impl Fade {
     /// A field that does not fit, or that another board has.
     pub fn add_to(
         &self,
-        group: &mut fade::Settings,
+        group: &mut fade::FadeSettings,
         (plan, was_stopped): (Plan, fade::WasStopped),
         common: &Common,
     ) -> Result<(), WrongField> {
@@ -133,7 +133,7 @@ impl Fade {
             return Err(WrongField::new("mac", mac, expected));
         }
         let (config, take_over) = (self.config(common.durable)?, self.take_over);
-        group.febs.push(fade::Feb { mac, config, plan, take_over, was_stopped });
+        group.febs.push(fade::FebSettings { mac, config, plan, take_over, was_stopped });
         Ok(())
     }
 }

@@ -40,10 +40,10 @@ impl Common {
 
 /// Boards of one kind, at one interface or port.
 pub enum GroupSettings {
-    Fade(fade::Settings),
-    Tcp(tcp::Settings),
-    Udp(udp::Settings),
-    Crates(build::Settings),
+    Fade(fade::FadeSettings),
+    Tcp(tcp::TcpSettings),
+    Udp(udp::UdpSettings),
+    Crates(build::CratesSettings),
 }
 
 impl GroupSettings {
@@ -90,8 +90,8 @@ impl GroupSettings {
     pub fn plans(&self) -> Vec<&Plan> {
         match self {
             GroupSettings::Fade(fade) => fade.febs.iter().map(|feb| &feb.plan).collect(),
-            GroupSettings::Tcp(tcp::Settings { senders: Senders::Known(known), .. })
-            | GroupSettings::Udp(udp::Settings { senders: Senders::Known(known), .. }) => {
+            GroupSettings::Tcp(tcp::TcpSettings { senders: Senders::Known(known), .. })
+            | GroupSettings::Udp(udp::UdpSettings { senders: Senders::Known(known), .. }) => {
                 known.iter().map(|(_, plan)| plan).collect()
             }
             _ => Vec::new(),

@@ -69,10 +69,10 @@ impl Tcp {
         &self,
         (senders, streams): (Senders, Option<u32>),
         common: &Common,
-    ) -> Result<tcp::Settings, WrongField> {
+    ) -> Result<tcp::TcpSettings, WrongField> {
         common.not_durable("the kernel confirms the data of TCP")?;
         self.check()?;
-        Ok(tcp::Settings {
+        Ok(tcp::TcpSettings {
             address: self.place(),
             senders,
             streams,

@@ -67,10 +67,10 @@ impl Udp {
         &self,
         (senders, boards, streams): (Senders, Vec<Ipv4Addr>, Option<u32>),
         common: &Common,
-    ) -> Result<udp::Settings, WrongField> {
+    ) -> Result<udp::UdpSettings, WrongField> {
         common.not_durable("nothing confirms the data of UDP")?;
         self.check()?;
-        Ok(udp::Settings {
+        Ok(udp::UdpSettings {
             address: self.place()?,
             senders,
             boards,

@@ -42,10 +42,10 @@ pub struct Views {
 }
 
 /// How crates are received, and their messages joined.
-pub struct Settings {
+pub struct CratesSettings {
     /// What they are called together.
     pub name: String,
-    pub crates: fadc_crates::Settings,
+    pub crates: fadc_crates::PortSettings,
     pub policy: Policy,
     pub views: Views,
     /// Events after which the end is asked for.
@@ -286,8 +286,8 @@ impl Crates {
     ///
     /// # Errors
     /// The port, the page or a sink cannot be opened.
-    pub fn begin(settings: Settings, interrupts: &Interrupts) -> anyhow::Result<Crates> {
-        let Settings { name, crates, policy, views, events, accept } = settings;
+    pub fn begin(settings: CratesSettings, interrupts: &Interrupts) -> anyhow::Result<Crates> {
+        let CratesSettings { name, crates, policy, views, events, accept } = settings;
         let mut viewers = Viewers::open(&views, interrupts)?;
         let intake = Arc::new(Intake::new(Joiner::new(policy)));
         let run = fadc_crates::Run::begin(&crates, intake.clone(), interrupts)?;

@@ -3,4 +3,4 @@
 pub mod command;
 mod group;
 
-pub use group::{Crates, Settings, Views};
+pub use group::{Crates, CratesSettings, Views};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crc32fast::Hasher;
 use fadelink_sinks::hashes::Blocks;
-use fadelink_sinks::{Block, BlockKind, Board, Opening, Outlets, Spec, Stopping};
+use fadelink_sinks::{Block, BlockKind, Opening, Outlets, Sender, Spec, Stopping};
 
 use super::before::Before;
 use super::transmissions::Transmissions;
@@ -66,7 +66,7 @@ impl Plan {
     ///
     /// # Errors
     /// One of them cannot be opened; the others are closed again.
-    pub fn open(&self, board: Board, stopping: &Stopping) -> Result<Outlets<Block>, fadelink_sinks::Error> {
+    pub fn open(&self, board: Sender, stopping: &Stopping) -> Result<Outlets<Block>, fadelink_sinks::Error> {
         let Plan { run, durable, resumed, .. } = self;
         let opening = Opening { board, run, stopping, durable: *durable, resumed: resumed.as_ref() };
         let outlets: Result<_, _> = self.sinks.iter().map(|spec| spec.open(&opening)).collect();

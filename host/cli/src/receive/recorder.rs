@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use crc32fast::Hasher;
 use fadelink_sinks::hashes::Blocks;
-use fadelink_sinks::{Block, Board, Outlets, Report};
+use fadelink_sinks::{Block, Outlets, Report, Sender};
 use fadelink_wire::Protocol;
 use serde_json::{json, Value};
 
@@ -96,7 +96,7 @@ impl Recorder {
     pub fn open(
         plan: &Plan,
         name: String,
-        board: Board,
+        board: Sender,
         interrupts: &Interrupts,
     ) -> Result<Recorder, fadelink_sinks::Error> {
         let outlets = plan.open(board, interrupts.stopping())?;

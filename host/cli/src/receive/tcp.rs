@@ -13,7 +13,7 @@ use std::time::Duration;
 use anyhow::Context;
 use fadelink_receiver::tcp::{Connection, Server, UNSERVED};
 use fadelink_receiver::Pool;
-use fadelink_sinks::{Block, Board, Origin, BLOCK_BYTES};
+use fadelink_sinks::{Block, Origin, Sender, BLOCK_BYTES};
 use fadelink_wire::WordOrder;
 use rustix::net::{recv, RecvFlags};
 use serde_json::{json, Map};
@@ -39,7 +39,7 @@ pub const SHOWN: usize = 256;
 pub const PATIENCE: Duration = Duration::from_secs(30);
 
 /// How TCP senders are received.
-pub struct Settings {
+pub struct TcpSettings {
     /// To listen on.
     pub address: SocketAddr,
     pub senders: Senders,
@@ -221,7 +221,7 @@ impl Session {
             return;
         };
         let name = self.lock()[index].recorded.name.clone();
-        let end = match Recorder::open(plan, name.clone(), Board::Tcp(peer), &self.interrupts) {
+        let end = match Recorder::open(plan, name.clone(), Sender::Tcp(peer), &self.interrupts) {
             Ok(mut recorder) => {
                 // It may have been entered for what is wrong with it.
                 if holds_data(socket) {
@@ -265,7 +265,7 @@ impl Session {
         recorder: &mut Recorder,
         deadline: &mut Deadline,
     ) -> anyhow::Result<End> {
-        let origin = Origin { wire_order: Some(WordOrder::Little), ..Origin::of(Board::Tcp(peer)) };
+        let origin = Origin { wire_order: Some(WordOrder::Little), ..Origin::of(Sender::Tcp(peer)) };
         socket.set_read_timeout(Some(LOOK))?;
         let mut asked = false;
         loop {
@@ -340,8 +340,8 @@ impl Streams {
     ///
     /// # Errors
     /// The address is not available.
-    pub fn begin(settings: Settings, interrupts: &Interrupts) -> anyhow::Result<Streams> {
-        let Settings { address, senders, streams, limits, ring, receive_buffer, accept, patience } = settings;
+    pub fn begin(settings: TcpSettings, interrupts: &Interrupts) -> anyhow::Result<Streams> {
+        let TcpSettings { address, senders, streams, limits, ring, receive_buffer, accept, patience } = settings;
         // Of boards that are known, none is kept out by another.
         let limit = streams.filter(|_| matches!(senders, Senders::Any(_))).map_or(usize::MAX, |n| n as usize);
         let session = Arc::new(Session {

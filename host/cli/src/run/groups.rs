@@ -247,7 +247,7 @@ impl Reader<'_> {
 
     fn fade(&mut self, common: &Common) -> Result<Vec<GroupSettings>, Usage> {
         let was_stopped = fade::WasStopped(self.resumed.is_some_and(|resumed| resumed.was_stopped));
-        let mut groups: BTreeMap<_, fade::Settings> = BTreeMap::new();
+        let mut groups: BTreeMap<_, fade::FadeSettings> = BTreeMap::new();
         for table in &self.file.experiment.fade {
             let feb = table.get_ref();
             let plan = self.plan(table, (&feb.name, feb.sinks.as_ref()), feb.verify, 1)?;
@@ -284,7 +284,7 @@ impl Reader<'_> {
     }
 
     fn tcp(&mut self, common: &Common) -> Result<Vec<GroupSettings>, Usage> {
-        let mut groups: BTreeMap<_, tcp::Settings> = BTreeMap::new();
+        let mut groups: BTreeMap<_, tcp::TcpSettings> = BTreeMap::new();
         for table in &self.file.experiment.tcp {
             let tcp = table.get_ref();
             let group = tcp.group((Senders::Known(Vec::new()), Some(0)), common);
@@ -300,7 +300,7 @@ impl Reader<'_> {
     }
 
     fn udp(&mut self, common: &Common) -> Result<Vec<GroupSettings>, Usage> {
-        let mut groups: BTreeMap<_, udp::Settings> = BTreeMap::new();
+        let mut groups: BTreeMap<_, udp::UdpSettings> = BTreeMap::new();
         for table in &self.file.experiment.udp {
             let udp = table.get_ref();
             if self.file.experiment.disk.full == Full::Hold {

@@ -10,7 +10,7 @@ use hdf5_metno::{Dataset, H5Type};
 use super::files::Files;
 use super::library::{column, set, set_text};
 use crate::block::Block;
-use crate::origin::{Board, Origin};
+use crate::origin::{Origin, Sender};
 use crate::parts::{FileOptions, Parts};
 use crate::sink::{End, Result, Sink};
 
@@ -33,7 +33,7 @@ impl WordsSink {
     ///
     /// # Errors
     /// The library's; files of an earlier run.
-    pub fn create(path: &str, options: FileOptions, board: Board) -> Result<WordsSink> {
+    pub fn create(path: &str, options: FileOptions, board: Sender) -> Result<WordsSink> {
         let files = Files::create(path, options)?;
         Ok(WordsSink { files, words: None, origin: Origin::of(board), written: 0, finished: 0 })
     }
@@ -122,7 +122,7 @@ mod tests {
     fn each_file_is_whole_when_it_has_its_name() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("data.h5");
-        let board = Board::Feb(MacAddr([2, 0xfa, 0xde, 0, 0, 1]));
+        let board = Sender::Feb(MacAddr([2, 0xfa, 0xde, 0, 0, 1]));
         let options = FileOptions { roll: Some(8192), ..FileOptions::default() };
         let mut sink = WordsSink::create(path.to_str().unwrap(), options, board).unwrap();
         let mut pool = Pool::new(1).unwrap();
@@ -151,7 +151,7 @@ mod tests {
     fn words_that_were_changed_are_found() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("data.h5");
-        let board = Board::Feb(MacAddr([2, 0xfa, 0xde, 0, 0, 1]));
+        let board = Sender::Feb(MacAddr([2, 0xfa, 0xde, 0, 0, 1]));
         let mut sink = WordsSink::create(path.to_str().unwrap(), FileOptions::default(), board).unwrap();
         let mut pool = Pool::new(1).unwrap();
         pool.room().0.fill(7);

@@ -21,9 +21,9 @@ pub use client::{
     STEP, TRANSACTION,
 };
 pub use reach::Reach;
-pub use settings::Settings;
+pub use settings::ClientSettings;
 pub use sink::KafkaSink;
 pub use topic::topic;
-pub use words::{Place, Words, MESSAGE};
+pub use words::{Topic, Words, MESSAGE};
 pub use writer::{commit, deliver, transactional, Writer};
 pub use written::{compare, Written};

@@ -7,7 +7,7 @@ use std::{fmt, fs};
 use rdkafka::config::ClientConfig;
 use rdkafka::error::KafkaError;
 
-/// Settings of the way to the brokers, beside those that begin with [`PREFIXES`]. All others decide what is kept and in which
+/// ClientSettings of the way to the brokers, beside those that begin with [`PREFIXES`]. All others decide what is kept and in which
 /// order, and are this program's.
 const ALLOWED: [&str; 11] = [
     "security.protocol",
@@ -27,14 +27,14 @@ const PREFIXES: [&str; 2] = ["sasl.", "ssl."];
 const SECRETS: [&str; 5] = ["password", "secret", "key.pem", "oauthbearer.config", "assertion"];
 
 /// Of the program.
-static SETTINGS: OnceLock<Settings> = OnceLock::new();
+static SETTINGS: OnceLock<ClientSettings> = OnceLock::new();
 
 /// See the module.
 #[derive(Clone, Default, PartialEq, Eq)]
-pub struct Settings(Vec<(String, String)>);
+pub struct ClientSettings(Vec<(String, String)>);
 
 /// The names alone: there are passwords among the values.
-impl fmt::Debug for Settings {
+impl fmt::Debug for ClientSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.0.iter().map(|(name, _)| name)).finish()
     }
@@ -59,7 +59,7 @@ fn parse(text: &str) -> Result<(String, String), String> {
     Ok((name.to_owned(), value.to_owned()))
 }
 
-impl Settings {
+impl ClientSettings {
     /// Adds `KEY=VALUE` of a command line, which all users of the computer can read.
     ///
     /// # Errors
@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn the_way_to_the_brokers_alone_is_set() {
-        let mut settings = Settings::default();
+        let mut settings = ClientSettings::default();
         settings.add("security.protocol=SASL_SSL").unwrap();
         settings.add("sasl.username = ann").unwrap();
         assert_eq!(settings.0[1], ("sasl.username".into(), "ann".into()));
@@ -131,7 +131,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("kafka.properties");
         fs::write(&path, "# the lab's\nsasl.password=hunter2\n\n sasl.mechanism=PLAIN\n").unwrap();
-        let mut settings = Settings::default();
+        let mut settings = ClientSettings::default();
         settings.read(&path).unwrap();
         assert_eq!(settings.0[0].1, "hunter2");
         assert_eq!(format!("{settings:?}"), r#"["sasl.password", "sasl.mechanism"]"#);

@@ -11,7 +11,7 @@ use serde_json::json;
 
 use super::client::{code_of, during, is_absent, is_permanent, Error, PATIENCE, POLL, STEP, TRANSACTION};
 use super::reach::Reach;
-use super::words::{Place, Words, MESSAGE};
+use super::words::{Topic, Words, MESSAGE};
 use super::writer::{commit, transactional, Writer};
 use super::written::Written;
 use crate::block::Block;
@@ -34,7 +34,7 @@ struct Waiting {
 
 /// See the module.
 pub struct KafkaSink {
-    place: Place,
+    place: Topic,
     run: String,
     stopping: Stopping,
     words: Words,
@@ -113,7 +113,7 @@ impl KafkaSink {
     ///
     /// # Errors
     /// The brokers cannot be reached, or refuse; the topic has several partitions, or has lost data.
-    pub fn open(place: Place, run: &str, stopping: Stopping, resumed: Option<u64>) -> Result<KafkaSink> {
+    pub fn open(place: Topic, run: &str, stopping: Stopping, resumed: Option<u64>) -> Result<KafkaSink> {
         let mut sink = KafkaSink {
             words: Words::connect(place.clone(), run)?,
             reach: Arc::new(Reach::watch(&place.brokers, &place.topic)?),
@@ -305,7 +305,7 @@ impl KafkaSink {
 }
 
 /// Name of the writer of a topic.
-fn name(place: &Place) -> String {
+fn name(place: &Topic) -> String {
     format!("fadelink.words.{}", place.topic)
 }
 

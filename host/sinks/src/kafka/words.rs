@@ -24,17 +24,17 @@ const FOR_EVER: (&str, &str) = ("retention.ms", "-1");
 
 /// Where a topic is: `HOST:PORT[+HOST:PORT...]/TOPIC`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct Topic {
     /// Brokers to begin with, as `host:port,...`.
     pub brokers: String,
     /// Name of the topic.
     pub topic: String,
 }
 
-impl FromStr for Place {
+impl FromStr for Topic {
     type Err = String;
 
-    fn from_str(text: &str) -> Result<Place, String> {
+    fn from_str(text: &str) -> Result<Topic, String> {
         let wrong = || format!("`{text}`: expected HOST:PORT/TOPIC");
         let (brokers, topic) = text.split_once('/').ok_or_else(wrong)?;
         let is_broker = |broker: &str| {
@@ -45,11 +45,11 @@ impl FromStr for Place {
         if !brokers.split('+').all(is_broker) || topic.is_empty() || topic.len() > 249 || !topic.chars().all(is_name) {
             return Err(wrong());
         }
-        Ok(Place { brokers: brokers.replace('+', ","), topic: topic.to_owned() })
+        Ok(Topic { brokers: brokers.replace('+', ","), topic: topic.to_owned() })
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for Topic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "topic {} of {}", self.topic, self.brokers)
     }
@@ -79,7 +79,7 @@ fn add(pieces: &mut Vec<Piece>, next: Piece) {
 /// What a topic has of a run.
 pub struct Words {
     consumer: BaseConsumer<DefaultConsumerContext>,
-    place: Place,
+    place: Topic,
     run: String,
 }
 
@@ -97,7 +97,7 @@ impl Words {
     ///
     /// # Errors
     /// The brokers cannot be reached, or refuse; the topic has several partitions.
-    pub fn connect(place: Place, run: &str) -> Result<Words, Error> {
+    pub fn connect(place: Topic, run: &str) -> Result<Words, Error> {
         let found = topic(&place.brokers, &place.topic, 1, FOR_EVER)?;
         if found != 1 {
             return Err(Error::Partitions { topic: place.topic, found, expected: 1 });
@@ -271,12 +271,12 @@ mod tests {
 
     #[test]
     fn places() {
-        let place: Place = "one:9092+10.0.0.2:9093/words-{feb}".parse().unwrap();
-        assert_eq!(place, Place { brokers: "one:9092,10.0.0.2:9093".into(), topic: "words-{feb}".into() });
+        let place: Topic = "one:9092+10.0.0.2:9093/words-{feb}".parse().unwrap();
+        assert_eq!(place, Topic { brokers: "one:9092,10.0.0.2:9093".into(), topic: "words-{feb}".into() });
         for wrong in
             ["", "x", "one/x", "one:9092", "one:9092/", "one:99999/x", ":1/x", "one:1+/x", "one:1/a b", "one:1/a/b"]
         {
-            assert!(wrong.parse::<Place>().is_err(), "{wrong}");
+            assert!(wrong.parse::<Topic>().is_err(), "{wrong}");
         }
     }
 

@@ -7,11 +7,11 @@ use fadelink_wire::MacAddr;
 use super::*;
 use crate::file::{FileSink, PlainFile};
 use crate::hashes::{HashSink, ENTRY_BYTES};
-use crate::origin::{Board, Origin};
+use crate::origin::{Origin, Sender};
 use crate::sink::{End, Sink};
 use crate::{differences, Block, FileOptions, Files, Parts};
 
-const FEB: Board = Board::Feb(MacAddr([2, 0xfa, 0xde, 0, 0, 1]));
+const FEB: Sender = Sender::Feb(MacAddr([2, 0xfa, 0xde, 0, 0, 1]));
 const END: End = End { complete: true, dropped: 0 };
 const MIB: usize = 1 << 20;
 

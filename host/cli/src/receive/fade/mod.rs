@@ -10,7 +10,7 @@ use fadelink_receiver::schedule::Schedule;
 use fadelink_receiver::told::Expected;
 use fadelink_receiver::{Ending, Error, FebConfig, FebHandle, Kind, Receiver, DEFAULT_TIMEOUT};
 use fadelink_sinks::hashes::Blocks;
-use fadelink_sinks::{Block, Board, Origin, BLOCK_BYTES};
+use fadelink_sinks::{Block, Origin, Sender, BLOCK_BYTES};
 use fadelink_wire::fade10g::{self, PACKET_BYTES};
 use fadelink_wire::{MacAddr, Protocol};
 use serde_json::{json, Map};
@@ -47,7 +47,7 @@ const ANSWER: Duration = Duration::from_secs(1);
 const LINGER: Duration = Duration::from_secs(2);
 
 /// One FEB.
-pub struct Feb {
+pub struct FebSettings {
     pub mac: MacAddr,
     pub config: FebConfig,
     pub plan: Plan,
@@ -58,9 +58,9 @@ pub struct Feb {
 }
 
 /// How FEBs of an interface are received.
-pub struct Settings {
+pub struct FadeSettings {
     pub link: Link,
-    pub febs: Vec<Feb>,
+    pub febs: Vec<FebSettings>,
     pub schedule: Schedule,
     /// Of each of them.
     pub limits: Limits,
@@ -76,12 +76,12 @@ struct Shared {
     patience: Patience,
     interrupts: Interrupts,
     /// Of each FEB.
-    live: Mutex<Vec<Live>>,
+    live: Mutex<Vec<FebProgress>>,
 }
 
 /// For the progress display.
 #[derive(Default, Clone)]
-struct Live {
+struct FebProgress {
     recorded: Snapshot,
     counters: FebCounts,
     fill: (u64, u64),
@@ -94,7 +94,7 @@ struct Live {
 pub struct Febs {
     iface: String,
     receiver: Receiver,
-    febs: Vec<Feb>,
+    febs: Vec<FebSettings>,
     threads: Vec<JoinHandle<Received>>,
     shared: Arc<Shared>,
     accept: Accept,
@@ -105,7 +105,7 @@ impl Febs {
     ///
     /// # Errors
     /// An interface, a FEB or a sink that cannot be opened.
-    pub fn begin(settings: Settings, interrupts: &Interrupts) -> anyhow::Result<Febs> {
+    pub fn begin(settings: FadeSettings, interrupts: &Interrupts) -> anyhow::Result<Febs> {
         // What is to go on is not stopped before.
         let goes_on = settings.febs.iter().any(|feb| feb.plan.resumed.is_some());
         let receiver = if goes_on { settings.link.passive()? } else { settings.link.receiver()? };
@@ -116,17 +116,17 @@ impl Febs {
     ///
     /// # Errors
     /// As there.
-    pub fn over(receiver: Receiver, settings: Settings, interrupts: &Interrupts) -> anyhow::Result<Febs> {
-        let Settings { link, febs, schedule, limits, accept, patience } = settings;
+    pub fn over(receiver: Receiver, settings: FadeSettings, interrupts: &Interrupts) -> anyhow::Result<Febs> {
+        let FadeSettings { link, febs, schedule, limits, accept, patience } = settings;
         receiver.schedule(&schedule)?;
         let handles: Vec<FebHandle> =
             febs.iter().map(|feb| receiver.open_alone(feb.mac, feb.config)).collect::<Result<_, _>>()?;
 
         // Only now: the files may be those of a program that has the FEBs already.
-        let open = |feb: &Feb| Recorder::open(&feb.plan, feb.name(), Board::Feb(feb.mac), interrupts);
+        let open = |feb: &FebSettings| Recorder::open(&feb.plan, feb.name(), Sender::Feb(feb.mac), interrupts);
         let recorders: Vec<Recorder> = febs.iter().map(open).collect::<Result<_, _>>()?;
 
-        let live = |recorder: &Recorder| Live { recorded: recorder.look(), ..Live::default() };
+        let live = |recorder: &Recorder| FebProgress { recorded: recorder.look(), ..FebProgress::default() };
         let live = Mutex::new(recorders.iter().map(live).collect());
         let shared = Arc::new(Shared { schedule, limits, patience, interrupts: interrupts.clone(), live });
         let mut threads = Vec::new();
@@ -157,20 +157,20 @@ impl Febs {
         Ok(Febs { iface: link.iface, receiver, febs, threads, shared, accept })
     }
 
-    fn live(&self) -> Vec<Live> {
+    fn live(&self) -> Vec<FebProgress> {
         self.shared.live.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
 impl Group for Febs {
     fn lines(&self) -> Vec<Line> {
-        let line = |live: Live| Line { note: note(&live), name: live.recorded.name, bytes: live.recorded.bytes };
+        let line = |live: FebProgress| Line { note: note(&live), name: live.recorded.name, bytes: live.recorded.bytes };
         self.live().into_iter().map(line).collect()
     }
 
     fn measure(&self, meter: &mut Meter) {
         meter.link(&self.iface, &self.receiver.counters());
-        for Live { recorded, counters, fill, .. } in self.live() {
+        for FebProgress { recorded, counters, fill, .. } in self.live() {
             recorded.measure(meter, received::against(&counters));
             meter.fade(&recorded.name, &counters, fill);
         }
@@ -182,11 +182,11 @@ impl Group for Febs {
 
     fn finish(self: Box<Self>, silent: bool, meter: &mut Meter) -> anyhow::Result<Outcome> {
         let (live, febs) = (self.live(), &self.febs);
-        let of_thread = |((thread, live), feb): ((JoinHandle<Received>, Live), &Feb)| {
+        let of_thread = |((thread, live), feb): ((JoinHandle<Received>, FebProgress), &FebSettings)| {
             thread.join().unwrap_or_else(|_| Received::of_a_panic(live.recorded, feb.plan.durable))
         };
         let mut results: Vec<Received> = self.threads.into_iter().zip(live).zip(febs).map(of_thread).collect();
-        let mut verdict = |(result, feb): (&mut Received, &Feb)| {
+        let mut verdict = |(result, feb): (&mut Received, &FebSettings)| {
             let verdict = result.verdict(self.accept, meter);
             meter.fade(&result.recorded.name, &result.counters, (0, feb.config.ring_packets * PACKET_BYTES as u64));
             verdict
@@ -209,7 +209,7 @@ impl Group for Febs {
     }
 }
 
-impl Feb {
+impl FebSettings {
     fn name(&self) -> String {
         self.plan.name.clone().unwrap_or_else(|| self.mac.to_string())
     }
@@ -373,7 +373,7 @@ fn receive(
             }
         }
         let (counters, fill, is_slower) = (feb.counters(), feb.fill(), feb.slower().is_some());
-        let live = Live { recorded: recorder.look(), counters, fill, is_slower, silent: inquirer.answer() };
+        let live = FebProgress { recorded: recorder.look(), counters, fill, is_slower, silent: inquirer.answer() };
         shared.live.lock().unwrap_or_else(PoisonError::into_inner)[index] = live;
     }
 }
@@ -403,7 +403,7 @@ fn is_answered(feb: &FebHandle, stopping: Option<JoinHandle<Result<u64, Error>>>
 
 /// Where the data came from.
 fn origin(feb: &FebHandle) -> Origin {
-    let board = Board::Feb(feb.mac());
+    let board = Sender::Feb(feb.mac());
     let Some(Kind { protocol, firmware, word_order }) = feb.kind() else { return Origin::of(board) };
     Origin { board, protocol: Some(protocol), firmware, wire_order: word_order }
 }
@@ -427,7 +427,7 @@ fn linger(feb: &FebHandle, recorder: &Recorder, durable: Option<&Interrupts>) {
     }
 }
 
-fn note(live: &Live) -> String {
+fn note(live: &FebProgress) -> String {
     let c = &live.counters;
     let dropped = c.no_space + c.not_started + c.protocol_errors + c.wrong_length + c.wrong_valid_words;
     let mut text = format!("{} lost, {} repaired", c.missing_frames, c.repaired);

@@ -39,7 +39,7 @@ const OPEN: usize = 256;
 const SHOW: Duration = Duration::from_millis(200);
 
 /// How the streams of UDP/IP stacks are received.
-pub struct Settings {
+pub struct UdpSettings {
     /// To listen on.
     pub address: SocketAddrV4,
     pub senders: Senders,
@@ -59,7 +59,7 @@ pub struct Settings {
 }
 
 /// What has come of a stream so far, for others.
-struct Live {
+struct StreamProgress {
     recorded: Snapshot,
     counts: Counts,
     known: Evidence<'static>,
@@ -69,7 +69,7 @@ struct Session {
     setup: Setup,
     limits: Limits,
     wanted: Option<u32>,
-    live: Arc<Mutex<Vec<Live>>>,
+    live: Arc<Mutex<Vec<StreamProgress>>>,
     socket: Batches,
     boards: Boards,
     streams: Vec<Stream>,
@@ -274,7 +274,7 @@ impl Session {
 
     /// What need not be told with every batch.
     fn show(&self) {
-        let live = |stream: &Stream| Live {
+        let live = |stream: &Stream| StreamProgress {
             recorded: stream.words.look(),
             counts: stream.order.counts(),
             known: stream.known(&self.setup),
@@ -417,7 +417,7 @@ impl Session {
 /// The UDP streams of a port.
 pub struct Streams {
     thread: JoinHandle<anyhow::Result<Session>>,
-    live: Arc<Mutex<Vec<Live>>>,
+    live: Arc<Mutex<Vec<StreamProgress>>>,
 }
 
 impl Streams {
@@ -425,8 +425,8 @@ impl Streams {
     ///
     /// # Errors
     /// The address is not available, or there is no way to a board.
-    pub fn begin(settings: Settings, interrupts: &Interrupts) -> anyhow::Result<Streams> {
-        let Settings { address, senders, boards, streams: wanted, limits, ring, receive_buffer, accept, patience } =
+    pub fn begin(settings: UdpSettings, interrupts: &Interrupts) -> anyhow::Result<Streams> {
+        let UdpSettings { address, senders, boards, streams: wanted, limits, ring, receive_buffer, accept, patience } =
             settings;
         let port = address.port();
         let socket = Batches::open(address, receive_buffer, TICK)
@@ -455,14 +455,14 @@ impl Streams {
         Ok(Streams { thread, live })
     }
 
-    fn look<T>(&self, look: impl FnMut(&Live) -> T) -> Vec<T> {
+    fn look<T>(&self, look: impl FnMut(&StreamProgress) -> T) -> Vec<T> {
         self.live.lock().unwrap_or_else(PoisonError::into_inner).iter().map(look).collect()
     }
 }
 
 impl Group for Streams {
     fn lines(&self) -> Vec<Line> {
-        let note = |live: &Live| format!("{} lost", live.counts.lost);
+        let note = |live: &StreamProgress| format!("{} lost", live.counts.lost);
         self.look(|live| Line { name: live.recorded.name.clone(), bytes: live.recorded.bytes, note: note(live) })
     }
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use fadelink_receiver::udp::{Order, Step};
 use fadelink_receiver::Pool;
-use fadelink_sinks::{Block, Board, Origin, BLOCK_BYTES};
+use fadelink_sinks::{Block, Origin, Sender, BLOCK_BYTES};
 use fadelink_wire::udp::Datagram;
 use fadelink_wire::WordOrder;
 use serde_json::{json, Value};
@@ -178,7 +178,7 @@ impl Stream {
         order: Order,
         session: &Setup,
     ) -> anyhow::Result<Option<Stream>> {
-        let board = Board::Udp(peer.into(), earlier);
+        let board = Sender::Udp(peer.into(), earlier);
         let Some(plan) = session.senders.plan(IpAddr::V4(*peer.ip())) else { return Ok(None) };
         if of_board >= plan.streams {
             return Ok(None);
@@ -360,7 +360,7 @@ pub(super) struct Received {
 impl Received {
     pub(super) fn json(&self) -> Value {
         let more = json!({
-            "stream": Board::Udp(self.peer.into(), self.earlier).in_names(),
+            "stream": Sender::Udp(self.peer.into(), self.earlier).in_names(),
             "run": self.run,
             "ended": self.total.is_some(),
             "datagrams": self.total,

@@ -31,7 +31,7 @@ pub struct Ended {
     pub disk: Arc<Disk>,
 }
 
-fn settings(case: &Case, (top, folder): (&Path, &Path), world: &World) -> anyhow::Result<build::Settings> {
+fn settings(case: &Case, (top, folder): (&Path, &Path), world: &World) -> anyhow::Result<build::CratesSettings> {
     let sources: Vec<_> = case.crates.iter().map(|one| one.source.to_string()).collect();
     let expected = match case.named {
         true => format!("sources = [{}]", sources.join(", ")),

@@ -89,7 +89,7 @@ impl Program {
     fn begin(file: &File, folder: &Path, resumed: Option<&Resumed>, world: &Shared) -> anyhow::Result<Program> {
         let mut settings = groups::of(file, (folder, "a run"), resumed)?;
         let Some(GroupSettings::Fade(fade)) = settings.pop() else { anyhow::bail!("no board") };
-        let settings = fade::Settings { patience: PATIENCE, ..fade };
+        let settings = fade::FadeSettings { patience: PATIENCE, ..fade };
         let (interrupts, gone) = (Interrupts::default(), Arc::default());
         let end = End::new(world, &gone)?;
         let receiver = if resumed.is_some() { Receiver::spawn_passive(end)? } else { Receiver::spawn(end)? };

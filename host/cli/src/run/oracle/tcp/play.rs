@@ -33,7 +33,7 @@ pub struct Ended {
 }
 
 /// How a program receives.
-fn settings(case: &Case, (top, folder): (&Path, &Path), world: &World) -> anyhow::Result<tcp::Settings> {
+fn settings(case: &Case, (top, folder): (&Path, &Path), world: &World) -> anyhow::Result<tcp::TcpSettings> {
     let accept = if case.told { Accept::Told } else { Accept::Confirmed };
     if case.named {
         let mut text = String::from("sinks = [\"file:{board}.dat\"]\n");
@@ -45,9 +45,9 @@ fn settings(case: &Case, (top, folder): (&Path, &Path), world: &World) -> anyhow
             );
         }
         let GroupSettings::Tcp(settings) = program::settings((top, folder), &text)? else { anyhow::bail!("no group") };
-        return Ok(tcp::Settings { accept, patience: PATIENCE, ..settings });
+        return Ok(tcp::TcpSettings { accept, patience: PATIENCE, ..settings });
     }
-    Ok(tcp::Settings {
+    Ok(tcp::TcpSettings {
         address: world.receiver.into(),
         senders: Senders::Any(Box::new(streams::plan(folder)?)),
         streams: Some(case.boards.len() as u32),

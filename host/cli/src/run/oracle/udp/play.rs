@@ -48,7 +48,7 @@ fn settings(
     case: &Case,
     (top, folder): (&Path, &Path),
     (board, receiver): (Ipv4Addr, SocketAddrV4),
-) -> anyhow::Result<udp::Settings> {
+) -> anyhow::Result<udp::UdpSettings> {
     if case.named {
         let text = format!(
             "sinks = [\"file:{{board}}.dat\"]\n[[udp]]\nname = \"a\"\naddress = \"{board}\"\nport = {}\nlisten = \"{}\"\n\
@@ -57,9 +57,9 @@ fn settings(
             receiver.ip()
         );
         let GroupSettings::Udp(settings) = program::settings((top, folder), &text)? else { anyhow::bail!("no group") };
-        return Ok(udp::Settings { patience: PATIENCE, ..settings });
+        return Ok(udp::UdpSettings { patience: PATIENCE, ..settings });
     }
-    Ok(udp::Settings {
+    Ok(udp::UdpSettings {
         address: receiver,
         senders: Senders::Any(Box::new(streams::plan(folder)?)),
         boards: case.starts.then_some(board).into_iter().collect(),

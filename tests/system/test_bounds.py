@@ -134,6 +134,10 @@ def test_half_requests_keep_nobody_from_asking(lab, allow_many):
     open_files = len(os.listdir(f"/proc/{process.popen.pid}/fd"))
     assert open_files < 150, open_files
     assert unused(lab, 9470)["displaced"] > 0
+    for one in connect(lab, 10000, 3):
+        one.close()
+    wait_for(lambda: unused(lab, 10000)["empty"] == 3)
+    assert unused(lab, 10000)["other"] == 0
     sender = board(lab, COUNTER)
     wait_for(lambda: state(lab)["bytes"] >= len(COUNTER))
     sender.close()

@@ -359,6 +359,19 @@ FADE = fade("left").rstrip().removesuffix("\n")
           for kind in ("file", "hdf5", "hashes", "share")),
         (fade("a", 0, 'sinks = ["file:{time}.dat"]'), ["line 6: sinks: `file:{time}.dat`: `{time}` is not the name of a file; expected {run}"]),
         (fade("a", 0, 'sinks = ["file:/nowhere/a"]'), ["line 6: sinks: `file:/nowhere/a`: there is no folder /nowhere, "]),
+        (fade("a", 0, 'sinks = ["file:{baord}.dat"]'), ["line 6: sinks: `file:{baord}.dat`: `{baord}` is replaced by nothing; expected {board}"]),
+        (fade("a").replace("eth0", "a/b"), ["line 3: interface: `a/b`: expected a name of 1 to 15 characters"]),
+        (fade("a").replace(FEBS[0], "00:00:00:00:00:00"), ["line 4: mac: `00:00:00:00:00:00`: expected a unicast address"]),
+        (fade("a", 0, "busy_poll = true"), ["line 6: busy_poll: `true`: expected backend xdp"]),
+        *((f'{listen}[[{kind}]]\nname = "a"\naddress = "{address}"\nport = {port}\n{more}', [f"{field}: `"])
+          for kind in ("tcp", "udp") for listen, address, port, more, field in (
+              ("", "10.9.0.2", 0, "", "port"), ("", "0.0.0.0", 1, "", "address"), ("", "224.0.0.1", 1, "", "address"),
+              ("", "255.255.255.255", 1, "", "address"), ("", "10.9.0.2", 1, "ring = 33554432\n", "ring"),
+              ("", "10.9.0.2", 1, 'listen = "::1"\n', "address" if kind == "tcp" else "listen"))),
+        ('[[crates]]\nname = "a"\nport = 0\nwindow_ns = 65536\nexpect = 1\nsinks = ["file:a"]\n', ["line 3: port: `0`: expected 1 to 65535"]),
+        ('[[crates]]\nname = "a"\nport = 1\nwindow_ns = 65536\nsources = [1, 2, 1]\nsinks = ["file:a"]\n', ["line 5: sources: `1`: expected each"]),
+        ("threads = { priority = 100 }\n" + fade("a"), ["line 1: threads.priority: `100`: expected 1 to 99"]),
+        ("[threads]\npriority = 1\nslice = 200\n" + fade("a"), ["line 3: threads.slice: `200`: expected either priority or slice"]),
         ("[stop]\nsize = '5 GB'\n" + fade("a"), ["line 2: stop.size: `5 GB`: expected a size like 512M or 1G"]),
     ],
 )  # fmt: skip

@@ -423,8 +423,10 @@ def test_registers_over_a_bad_link(net):
         (["receive", "--udp", "10000", "--listen", "::1"], 2, "--listen ::1: expected an IPv4 address"),
         (["receive", "--udp", "10000", "--listen", "10.9.0.77"], 1, "--udp 10000: listening on 10.9.0.77:10000"),
         (["receive", "--udp", "10000", "--out", "x", "--streams", "2"], 2, "--out: expected {stream} in the path"),
-        (["receive", "--udp", "10000", "--ring", "8"], 2, "--ring 8: expected a power of two, 16 or more"),
-        (["receive", "--tcp", "10000", "--ring", "100"], 2, "--ring 100: expected a power of two, 16 or more"),
+        (["receive", "--udp", "10000", "--ring", "8"], 2, "--ring 8: expected a power of two from 16 to 16777216"),
+        (["receive", "--tcp", "10000", "--ring", "100"], 2, "--ring 100: expected a power of two from 16 to 16777216"),
+        (["receive", "--udp", "10000", "--ring", "33554432"], 2, "--ring 33554432: expected a power of two from 16 to 16777216"),
+        (["receive", "--udp", "10000", "--out", "{board}"], 2, "--out: `{board}` is replaced by nothing; expected {stream}"),
         (["receive", "--udp", "10000", "--idle-timeout", "0.3", "--json"], 3, "0 streams came, expected 1"),
     ],
 )  # fmt: skip

@@ -271,7 +271,7 @@ def test_a_connection_without_data_is_no_stream(net):
     net.sim("--protocol", "tcp", "--words", 30_000)
     code, found = report(process.finish())
     assert code == 0 and [stream["words"] for stream in found["streams"]] == [30_000], found
-    assert found["other_connections"] >= 1 and len(list(net.tmp.glob("*.dat"))) == 1
+    assert found["empty_connections"] >= 1 and len(list(net.tmp.glob("*.dat"))) == 1
     stays.close()
 
 

@@ -118,7 +118,7 @@ def test_a_stranger_does_not_take_the_place_of_a_board(bench):
     if found["unrecorded_connections"]:
         assert status == 3 and reasons(found) == ["foreign"], found
     else:
-        assert status == 0 and found["other_connections"] == 1, found
+        assert status == 0 and found["empty_connections"] == 1, found
 
 
 def verdicts(bench):

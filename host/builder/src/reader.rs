@@ -118,13 +118,13 @@ impl<R: Read> MessageReader<R> {
                 // Those before it belong to no gap.
                 Err(_) if whole => return Ok(true),
                 Err(error) => {
-                    // A connection that goes on after another begins with any word of a message; words are 64 bits.
+                    // A connection that goes on after another begins with any byte of a message.
                     self.counts.resyncs += u64::from(self.in_sync);
                     self.skipped.get_or_insert((self.counts.bytes + self.counts.skipped_bytes, error));
                     self.in_sync = false;
                     self.has_gap = true;
-                    self.begin += 8;
-                    self.counts.skipped_bytes += 8;
+                    self.begin += 1;
+                    self.counts.skipped_bytes += 1;
                     continue;
                 }
             };
@@ -239,6 +239,16 @@ mod tests {
             assert_eq!(found.iter().map(record).collect::<Vec<_>>(), [3, 4], "{bad:?}");
             assert_eq!(reader.counts().skipped_bytes, bad.len() as u64);
             assert_eq!(reader.skipped().unwrap().0, 56, "where it began");
+        }
+    }
+
+    #[test]
+    fn a_slip_of_any_number_of_bytes_costs_no_message_behind_it() {
+        for slip in 1..48 {
+            let stream = [message(1, &[1, 2]), vec![0xA5; slip], message(2, &[7; 3]), message(3, &[])].concat();
+            let mut reader = MessageReader::new(Pieces(&stream, slip));
+            assert_eq!(records(&mut reader), [1, 2, 3], "{slip}");
+            assert_eq!((reader.counts().skipped_bytes, reader.counts().resyncs), (slip as u64, 1));
         }
     }
 

@@ -21,7 +21,7 @@ use crate::verdict::{Accept, End, Evidence};
 #[derive(clap::Args)]
 pub struct Args {
     /// Receive from crates, on this port
-    #[arg(long, value_name = "PORT")]
+    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     pub tcp: Option<u16>,
     /// With --tcp: address to listen on
     #[arg(long, value_name = "IP", default_value_t = any_address())]
@@ -176,6 +176,10 @@ pub struct Unused {
 impl Unused {
     /// Shows them.
     pub fn measure(&self, meter: &mut Meter) {
+        if self.port == 0 {
+            // Nothing is known yet.
+            return;
+        }
         let Unused { port, refused, displaced_connections, other_connections, empty_connections } = *self;
         let reasons = [
             ("refused", refused),

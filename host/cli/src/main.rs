@@ -31,6 +31,7 @@ mod metrics;
 mod names;
 mod number;
 mod pattern;
+mod placeholders;
 mod progress;
 mod receive;
 mod register;

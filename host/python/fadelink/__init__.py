@@ -25,7 +25,6 @@ import os
 from collections.abc import AsyncIterator, Iterator
 from types import TracebackType
 from typing import Any, NamedTuple
-from weakref import WeakSet
 
 import numpy as np
 import numpy.typing as npt
@@ -89,14 +88,13 @@ __all__ = [
 #: Default threshold in bytes: few wake-ups, and much less than the ring.
 THRESHOLD = 32 * 8192
 
-#: What is to be closed when Python ends.
-_opened: WeakSet[Receiver | Feb] = WeakSet()
+atexit.register(_fadelink.close_all)
 
 
-@atexit.register
-def _close_all() -> None:
-    for handle in list(_opened):
-        handle.close()
+def _check(name: str, value: int, bits: int) -> None:
+    """An argument that is a number of so many bits."""
+    if not 0 <= value < 1 << bits:
+        raise ConfigError(f"{name} {value}: expected 0 to {(1 << bits) - 1}")
 
 
 class Receiver(_fadelink.Receiver):
@@ -105,9 +103,6 @@ class Receiver(_fadelink.Receiver):
     backend: "packet" (AF_PACKET), "xdp" (AF_XDP) or "kernel" (the driver). Raises OperatingSystemError (OSError) if it is not
     available.
     """
-
-    def __init__(self, interface: str, backend: str = "packet", busy_poll: bool = False):
-        _opened.add(self)
 
     def open(
         self,
@@ -127,6 +122,8 @@ class Receiver(_fadelink.Receiver):
         Raises ConfigError (ValueError) for a setting out of range, HeldError (RuntimeError) if another program has the FEB.
         """
         what = (protocol, firmware, word_order)
+        for name, value, bits in (("ring_packets", ring_packets, 64), ("window", window, 32), ("first_packet", first_packet, 32)):
+            _check(name, value, bits)
         return Feb(self, mac, ring_packets, window, first_packet, what)
 
     def counters(self) -> dict[str, int]:
@@ -139,17 +136,6 @@ class Feb(_fadelink.Feb):
 
     Its methods raise ClosedError (ValueError) then, also those that wait in other threads. Arrays that are kept stay readable.
     """
-
-    def __init__(
-        self,
-        receiver: Receiver,
-        mac: str,
-        ring_packets: int,
-        window: int,
-        first_packet: int,
-        what: tuple[str | None, str | None, str | None],
-    ):
-        _opened.add(self)
 
     def start(self) -> None:
         """START: the next block begins with the first word.
@@ -177,6 +163,12 @@ class Feb(_fadelink.Feb):
         CommandCodeError (ValueError) for a code that is not a command; NoCommandsError if the FEB speaks FADE v1; CommandsHeldError
         if another program keeps sending commands.
         """
+        if not 0 <= code < 1 << 16:
+            error = CommandCodeError(f"command {code:#x}: expected 0 to 0xffff")
+            error.code = code
+            raise error
+        for name, value in (("argument", argument), ("retries", retries or 0)):
+            _check(name, value, 32)
         return self._command(code, argument, timeout, retries)
 
     def counters(self) -> dict[str, int]:
@@ -239,6 +231,7 @@ class Feb(_fadelink.Feb):
         wait. Other threads may read counters, send commands, reset and close meanwhile.
         Raises AbortedError (RuntimeError) when the transmission was aborted, BlockHeldError (BufferError) while a block is held.
         """
+        _check("threshold", threshold, 63)
         block = self._read(threshold, timeout)
         return None if block is None else Block(block, self._word_bytes())
 
@@ -250,6 +243,7 @@ class Feb(_fadelink.Feb):
 
     async def blocks_async(self, threshold: int = THRESHOLD) -> AsyncIterator[npt.NDArray[Any]]:
         """Like `blocks`, for asyncio: other tasks run while it waits."""
+        _check("threshold", threshold, 63)
         loop = asyncio.get_running_loop()
         # Its own, because the FEB may be closed while the loop has it.
         descriptor = os.dup(self.fileno())

@@ -51,6 +51,9 @@ class CommandCodeError(ConfigError):
 class OperatingSystemError(Error, OSError):
     """The operating system refuses; `errno` says why. Also PermissionError, FileNotFoundError and so on, where it is one."""
 
+    def __reduce__(self) -> tuple[object, ...]:
+        return of_system, (self.errno, self.strerror)
+
 
 class NoAnswerError(Error, TimeoutError):
     """The FEB has not answered. It may have executed the command, and its answers may be lost."""

@@ -347,6 +347,8 @@ class Run:
             self.manifest: Mapping[str, Any] = json.loads(_text(path))
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from error
+        if not isinstance(self.manifest, dict):
+            raise ValueError(f"{path}: expected an object of JSON")
         found = self.manifest.get("format")
         if found != FORMAT:
             raise ValueError(f"{path}: format {found}: expected {FORMAT}")
@@ -441,5 +443,15 @@ class Run:
 
 
 def runs(folder: str | Path) -> list[Run]:
-    """All runs of a folder, in the order of their numbers."""
-    return [Run(path.parent) for path in sorted(Path(folder).glob("run_*/manifest.json"))]
+    """All runs of a folder, in the order of their numbers. Warns (`RunWarning`) of those that cannot be read, and leaves them out.
+
+    Raises FileNotFoundError if there is no such folder.
+    """
+    found: list[Run] = []
+    for path in Path(folder).iterdir():
+        if path.name.startswith("run_") and (path / "manifest.json").exists():
+            try:
+                found.append(Run(path))
+            except (OSError, ValueError) as error:
+                warnings.warn(str(error), RunWarning, stacklevel=2)
+    return sorted(found, key=lambda run: run.number)

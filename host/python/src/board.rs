@@ -3,6 +3,7 @@
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
 
 use fadelink_receiver::fork::{Kept, Process};
 use fadelink_receiver::wake::Wake;
@@ -23,9 +24,29 @@ pub(crate) struct Link {
     boards: Mutex<Vec<Weak<SharedFeb>>>,
 }
 
+/// What is to be closed when Python ends.
+static LINKS: Mutex<Vec<Weak<Link>>> = Mutex::new(Vec::new());
+
+/// The list. A forked process may find it locked for ever.
+fn links() -> Option<MutexGuard<'static, Vec<Weak<Link>>>> {
+    (0..1000).find_map(|_| LINKS.try_lock().inspect_err(|_| std::thread::sleep(Duration::from_millis(1))).ok())
+}
+
+/// Closes all that is open.
+pub(crate) fn close_all() {
+    let links = links().map(|mut links| std::mem::take(&mut *links)).unwrap_or_default();
+    links.iter().filter_map(Weak::upgrade).for_each(|link| link.close());
+}
+
 impl Link {
     pub(crate) fn new(receiver: Receiver) -> Arc<Link> {
-        Arc::new(Link { process: Process::this(), receiver: Mutex::new(Some(receiver)), boards: Mutex::default() })
+        let (process, receiver) = (Process::this(), Mutex::new(Some(receiver)));
+        let link = Arc::new(Link { process, receiver, boards: Mutex::default() });
+        if let Some(mut links) = links() {
+            links.retain(|link| link.strong_count() > 0);
+            links.push(Arc::downgrade(&link));
+        }
+        link
     }
 
     pub(crate) fn is_here(&self) -> bool {

@@ -7,6 +7,8 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyModule;
 
+use crate::threads::detach;
+
 /// What has failed; made without Python, which is not there in all threads.
 pub(crate) enum Failure {
     Receiver(Error),
@@ -61,6 +63,7 @@ fn number(error: &io::Error) -> i32 {
 fn holder(holder: &Holder) -> (Option<u32>, Option<String>) {
     match holder {
         Holder::This => (Some(std::process::id()), None),
+        Holder::Program { pid, .. } if *pid == std::process::id() => (Some(*pid), None),
         Holder::Program { pid, name } => (Some(*pid), Some(name.clone())),
         Holder::Unknown => (None, None),
     }
@@ -121,6 +124,8 @@ fn receiver(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
 impl Failure {
     /// As an exception.
     pub(crate) fn raise(self, py: Python<'_>) -> PyErr {
+        // One that asks again and again does not run Python's code while Python ends.
+        detach(py, || ());
         let made = match self {
             Failure::Receiver(error) => receiver(py, &error),
             Failure::Closed(what) => with(py, "ClosedError", format!("the {what} is closed"), &[]),

@@ -18,10 +18,13 @@ use pyo3::types::PyDict;
 use crate::board::{lock, Available, SharedFeb};
 use crate::failure::{Failure, Outcome};
 use crate::receiver::Receiver;
+use crate::threads::detach;
 use crate::{counters, named};
 
 /// Longest wait between two looks for signals.
 const LOOK: Duration = Duration::from_millis(100);
+/// Longest time-out: a year.
+const LONGEST: Duration = Duration::from_secs(366 * 86400);
 
 fn address(text: &str) -> Outcome<MacAddr> {
     let wrong = |_| Failure::Value(format!("FEB `{text}`: expected an address like 02:fa:de:00:00:01"));
@@ -29,8 +32,12 @@ fn address(text: &str) -> Outcome<MacAddr> {
 }
 
 fn timeout(seconds: Option<f64>) -> Outcome<Option<Duration>> {
-    let wrong = |seconds| Failure::Value(format!("timeout {seconds}: expected seconds, zero or more"));
-    let convert = |seconds| Duration::try_from_secs_f64(seconds).map_err(|_| wrong(seconds));
+    let convert = |seconds| {
+        let time = Duration::try_from_secs_f64(seconds).ok().filter(|time| *time <= LONGEST);
+        let wrong =
+            || Failure::Value(format!("timeout {seconds}: expected 0 to {} seconds, or None", LONGEST.as_secs()));
+        time.ok_or_else(wrong)
+    };
     seconds.map(convert).transpose()
 }
 
@@ -43,7 +50,7 @@ fn interruptible<T: Send + 'static>(py: Python<'_>, work: impl FnOnce() -> Outco
         let _ = reply.send(work());
     })?;
     loop {
-        match py.detach(|| lock(&answer).recv_timeout(LOOK)) {
+        match detach(py, || lock(&answer).recv_timeout(LOOK)) {
             Ok(result) => return result.map_err(|failure| failure.raise(py)),
             Err(RecvTimeoutError::Timeout) => py.check_signals()?,
             Err(RecvTimeoutError::Disconnected) => return Err(Failure::Lost.raise(py)),
@@ -58,7 +65,7 @@ pub(crate) struct Feb(Arc<SharedFeb>);
 impl Feb {
     /// Does what takes no time with the FEB, without Python's lock.
     fn with<T: Send>(&self, py: Python<'_>, work: impl FnOnce(&SharedFeb) -> Outcome<T> + Send) -> PyResult<T> {
-        py.detach(|| work(&self.0)).map_err(|failure| failure.raise(py))
+        detach(py, || work(&self.0)).map_err(|failure| failure.raise(py))
     }
 
     /// Does what may take long with it.
@@ -99,12 +106,12 @@ impl Feb {
             };
             receiver.link().open(address(mac)?, config)
         };
-        py.detach(open).map(Feb).map_err(|failure| failure.raise(py))
+        detach(py, open).map(Feb).map_err(|failure| failure.raise(py))
     }
 
     /// Closes it; again does nothing.
     fn close(&self, py: Python<'_>) {
-        py.detach(|| self.0.close());
+        detach(py, || self.0.close());
     }
 
     /// True behind `close`, and in a forked process.
@@ -170,7 +177,7 @@ impl Feb {
                 }
                 Available::End => return Ok(None),
                 // Without the lock, so that other threads go on.
-                Available::Later => py.detach(|| poll(&mut [(waits.as_fd(), false)], Some(left.min(LOOK)))),
+                Available::Later => detach(py, || poll(&mut [(waits.as_fd(), false)], Some(left.min(LOOK)))),
             }
             py.check_signals()?;
         }

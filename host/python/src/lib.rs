@@ -12,8 +12,10 @@ mod board;
 mod failure;
 mod feb;
 mod receiver;
+mod threads;
 
 use failure::{Failure, Outcome};
+use threads::detach;
 
 fn counters(py: Python<'_>, entries: Vec<(&'static str, u64)>) -> PyResult<Py<PyDict>> {
     let dict = PyDict::new(py);
@@ -34,7 +36,7 @@ fn named<T: FromStr<Err = String>>(text: Option<&str>, name: &str) -> Outcome<Op
 #[pyfunction]
 fn check_run(py: Python<'_>, folder: PathBuf, outside: bool, content: bool) -> PyResult<(String, Vec<String>, u64)> {
     let depth = if content { Depth::Content } else { Depth::Sizes };
-    let checked = py.detach(|| fadelink_runs::check(&folder, outside, depth));
+    let checked = detach(py, || fadelink_runs::check(&folder, outside, depth));
     let checked = checked.map_err(|error| PyValueError::new_err(error.to_string()))?;
     Ok((checked.manifest.state().to_owned(), checked.findings, checked.bytes))
 }
@@ -46,11 +48,19 @@ fn stream_in_names(report: &str) -> PyResult<String> {
     Ok(fadelink_runs::stream(&report))
 }
 
+/// Closes all that is open: Python is about to end.
+#[pyfunction]
+fn close_all(py: Python<'_>) {
+    detach(py, board::close_all);
+    threads::end(py);
+}
+
 #[pymodule]
 fn _fadelink(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<receiver::Receiver>()?;
     module.add_class::<feb::Feb>()?;
     module.add_class::<feb::Block>()?;
     module.add_function(wrap_pyfunction!(check_run, module)?)?;
+    module.add_function(wrap_pyfunction!(close_all, module)?)?;
     module.add_function(wrap_pyfunction!(stream_in_names, module)?)
 }

@@ -11,6 +11,7 @@ use pyo3::types::PyDict;
 use crate::board::Link;
 use crate::counters;
 use crate::failure::{Failure, Outcome};
+use crate::threads::detach;
 
 #[cfg(feature = "xdp")]
 fn xdp(interface: &str, busy_poll: bool) -> Outcome<fadelink_receiver::Receiver> {
@@ -46,24 +47,24 @@ impl Receiver {
     #[new]
     #[pyo3(signature = (interface, backend = "packet", busy_poll = false))]
     fn new(py: Python<'_>, interface: &str, backend: &str, busy_poll: bool) -> PyResult<Receiver> {
-        let receiver = py.detach(|| open(interface, backend, busy_poll)).map_err(|failure| failure.raise(py))?;
+        let receiver = detach(py, || open(interface, backend, busy_poll)).map_err(|failure| failure.raise(py))?;
         Ok(Receiver(Link::new(receiver)))
     }
 
     /// Closes it and its FEBs; again does nothing.
     fn close(&self, py: Python<'_>) {
-        py.detach(|| self.0.close());
+        detach(py, || self.0.close());
     }
 
     /// True behind `close`, and in a forked process.
     #[getter]
     fn closed(&self, py: Python<'_>) -> bool {
-        py.detach(|| self.0.is_closed())
+        detach(py, || self.0.is_closed())
     }
 
     fn __enter__(slf: Bound<'_, Self>) -> PyResult<Bound<'_, Self>> {
         let link = slf.get().0.clone();
-        slf.py().detach(|| link.with(|_| Ok(()))).map_err(|failure| failure.raise(slf.py()))?;
+        detach(slf.py(), || link.with(|_| Ok(()))).map_err(|failure| failure.raise(slf.py()))?;
         Ok(slf)
     }
 
@@ -74,7 +75,7 @@ impl Receiver {
     }
 
     fn _counters(&self, py: Python<'_>) -> PyResult<Py<PyDict>> {
-        let entries = py.detach(|| self.0.with(|receiver| Ok(receiver.counters().entries())));
+        let entries = detach(py, || self.0.with(|receiver| Ok(receiver.counters().entries())));
         counters(py, entries.map_err(|failure| failure.raise(py))?)
     }
 }

@@ -21,7 +21,7 @@ use rustix::net::sockopt::{set_socket_oobinline, set_socket_recv_buffer_size};
 use rustix::process::{getrlimit, Resource};
 
 use crate::sockopt;
-use crate::time_wait::Ends;
+use crate::time_wait::{came_first, Ends, CLOSING};
 use crate::wake::poll;
 
 /// How often the listener looks whether it is to end.
@@ -35,18 +35,6 @@ const RESERVE: u64 = 128;
 
 /// A connection that was asked for its end to make room, and over which nothing comes for so long, is broken.
 const LEAVE: Duration = Duration::from_secs(2);
-
-/// The states of a connection whose other end has closed first, of one whose other end has closed before it had our FIN, and of one that
-/// both have closed (include/net/tcp_states.h of Linux).
-const LAST_ACK: u8 = 9;
-const CLOSING: u8 = 11;
-const CLOSE: u8 = 7;
-
-/// Whether FIN of the other end has come before ours: it was seen, or has come between the look and ours, so that TCP is in this
-/// `state` behind it. Where both were confirmed by then, who has closed first `waits` for what is late (RFC 9293, 3.6.1).
-fn came_first(was_seen: bool, state: u8, waits: impl FnOnce() -> bool) -> bool {
-    was_seen || matches!(state, LAST_ACK | CLOSING) || (state == CLOSE && !waits())
-}
 
 /// A connection, and whether its end was asked for.
 #[derive(Debug)]
@@ -120,11 +108,16 @@ impl Connection {
         true
     }
 
+    /// It was asked to make room.
+    pub fn has_left(&self) -> bool {
+        self.leaves.get().is_some()
+    }
+
     /// FIN of the other end, which has just come, is the answer to [`Connection::ask`]: it has not crossed ours on the way. One that had to
     /// make room has said nothing of the end of its data.
     pub fn was_asked(&self) -> bool {
         let has_crossed = || self.info().map_or(true, |info| info.state == CLOSING);
-        *self.asked() == Some(true) && self.leaves.get().is_none() && !has_crossed()
+        *self.asked() == Some(true) && !self.has_left() && !has_crossed()
     }
 
     /// Data has come that was not read yet.
@@ -404,17 +397,6 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let board = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         (Connection::new(listener.accept().unwrap().0), board)
-    }
-
-    #[test]
-    fn an_end_between_the_look_and_the_question_came_first() {
-        const FIN_WAIT1: u8 = 4;
-        for waits in [true, false] {
-            let came_first = |was_seen, state| came_first(was_seen, state, || waits);
-            assert!(came_first(false, LAST_ACK) && came_first(true, LAST_ACK) && !came_first(false, FIN_WAIT1));
-            assert!(came_first(false, CLOSING), "they have crossed");
-            assert!(came_first(true, CLOSE) && came_first(false, CLOSE) != waits);
-        }
     }
 
     /// The data of boards that have connected before the end was asked for is theirs, however slow the server is.

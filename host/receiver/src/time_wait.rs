@@ -6,6 +6,18 @@ use std::fs;
 use std::io;
 use std::net::{SocketAddr, TcpStream};
 
+/// The states of a connection whose other end has closed first, of one whose other end has closed before it had our FIN, and of one that
+/// both have closed (include/net/tcp_states.h of Linux).
+const LAST_ACK: u8 = 9;
+pub(crate) const CLOSING: u8 = 11;
+const CLOSE: u8 = 7;
+
+/// Whether FIN of the other end has come before ours: it was seen, or has come between the look and ours, so that TCP is in this
+/// `state` behind it. Where both were confirmed by then, who has closed first `waits` for what is late (RFC 9293, 3.6.1).
+pub(crate) fn came_first(was_seen: bool, state: u8, waits: impl FnOnce() -> bool) -> bool {
+    was_seen || matches!(state, LAST_ACK | CLOSING) || (state == CLOSE && !waits())
+}
+
 /// The state in that list (include/net/tcp_states.h of Linux).
 const TIME_WAIT: &str = "06";
 
@@ -74,6 +86,17 @@ mod tests {
                 }
                 assert!(!second_ends.wait(), "{address} {board_first}");
             }
+        }
+    }
+
+    #[test]
+    fn an_end_between_the_look_and_the_question_came_first() {
+        const FIN_WAIT1: u8 = 4;
+        for waits in [true, false] {
+            let came_first = |was_seen, state| came_first(was_seen, state, || waits);
+            assert!(came_first(false, LAST_ACK) && came_first(true, LAST_ACK) && !came_first(false, FIN_WAIT1));
+            assert!(came_first(false, CLOSING), "they have crossed");
+            assert!(came_first(true, CLOSE) && came_first(false, CLOSE) != waits);
         }
     }
 }

@@ -10,7 +10,7 @@ use fadelink_wire::fadc::{TICK_NS, WINDOW_TICKS_MAX, WINDOW_TICKS_MIN};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::fields::{any_address, in_range};
+use super::fields::{any_address, check_port, in_range};
 use crate::build::{self, Views};
 use crate::deadline::Limits;
 use crate::fadc_crates;
@@ -27,6 +27,7 @@ pub struct Crates {
     pub name: String,
     /// Port of this computer that they connect to
     #[arg(skip)]
+    #[schemars(range(min = 1))]
     pub port: u16,
     /// Address of this computer to listen on
     #[arg(skip = any_address())]
@@ -178,6 +179,9 @@ impl Crates {
         if let Some(expect) = self.expect.filter(|_| !self.sources.is_empty()) {
             return Err(WrongField::new("expect", expect, "expected either sources or expect"));
         }
+        if let Some((_, twice)) = self.sources.iter().enumerate().find(|(i, id)| self.sources[..*i].contains(id)) {
+            return Err(WrongField::new("sources", twice, "expected each source once"));
+        }
         in_range("max_open", self.max_open, (1, u64::MAX))?;
         Ok(Policy {
             key: self.join.key(self.window_ns),
@@ -215,6 +219,7 @@ impl Crates {
         (sinks, events): (Vec<sink::Spec>, Option<u64>),
         accept: Accept,
     ) -> Result<build::CratesSettings, WrongField> {
+        check_port(crates.address.port())?;
         let (name, policy, views) = (self.name.clone(), self.policy()?, self.views(sinks));
         Ok(build::CratesSettings { name, crates, policy, views, events, accept })
     }

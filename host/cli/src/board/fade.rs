@@ -80,6 +80,17 @@ fn window() -> u32 {
 impl Fade {
     /// What the receiver needs to know of it.
     fn config(&self, durable: bool) -> Result<FebConfig, WrongField> {
+        let name = &self.interface;
+        if name.is_empty() || name.len() > 15 || name.contains(['/', ' ', '\0']) {
+            return Err(WrongField::new(
+                "interface",
+                name,
+                "expected a name of 1 to 15 characters, as `ip link` lists",
+            ));
+        }
+        if self.busy_poll && self.backend != BackendName::Xdp {
+            return Err(WrongField::new("busy_poll", true, "expected backend xdp beside it"));
+        }
         if durable && self.backend == BackendName::Kernel {
             let expected = "the driver confirms what is in memory; expected packet or xdp with confirm = \"durable\"";
             return Err(WrongField::new("backend", "kernel", expected));
@@ -125,7 +136,7 @@ impl Fade {
         common: &Common,
     ) -> Result<(), WrongField> {
         let mac = self.mac.0;
-        if mac.is_multicast() {
+        if mac.is_multicast() || mac == MacAddr([0; 6]) {
             return Err(WrongField::new("mac", mac, "expected a unicast address"));
         }
         if group.febs.iter().any(|other| other.mac == mac) {

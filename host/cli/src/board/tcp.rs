@@ -6,7 +6,7 @@ use fadelink_receiver::WrongField;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::fields::{any_address, check_stream, in_range, ring};
+use super::fields::{any_address, check_address, check_port, check_stream, in_range, ring};
 use super::group::Common;
 use crate::pattern::Pattern;
 use crate::receive::{tcp, Senders};
@@ -25,6 +25,7 @@ pub struct Tcp {
     pub address: IpAddr,
     /// Port of this computer that it connects to
     #[arg(skip)]
+    #[schemars(range(min = 1))]
     pub port: u16,
     /// Address of this computer to listen on
     #[arg(long, value_name = "IP", default_value_t = any_address(), requires = "by_ip")]
@@ -84,11 +85,20 @@ impl Tcp {
         })
     }
 
+    /// Whether its connections are heard where it is listened for.
+    ///
+    /// # Errors
+    /// They are not.
+    pub fn check_address(&self) -> Result<(), WrongField> {
+        check_address(self.address, self.listen)
+    }
+
     /// Whether its own fields fit.
     ///
     /// # Errors
     /// The first that does not.
     pub fn check(&self) -> Result<(), WrongField> {
+        check_port(self.port)?;
         in_range("streams", self.streams, (1, 16))?;
         check_stream(self.ring, self.receive_buffer)
     }

@@ -6,7 +6,7 @@ use fadelink_receiver::WrongField;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::fields::{any_address, check_stream, ring};
+use super::fields::{any_address, check_address, check_port, check_stream, ring};
 use super::group::Common;
 use crate::pattern::Pattern;
 use crate::receive::{udp, Senders, UdpPatience, UDP_BUFFER};
@@ -25,6 +25,7 @@ pub struct Udp {
     pub address: Ipv4Addr,
     /// Port of this computer that it sends to
     #[arg(skip)]
+    #[schemars(range(min = 1))]
     pub port: u16,
     /// IPv4 address of this computer to listen on
     #[arg(long, value_name = "IP", default_value_t = any_address(), requires = "by_ip")]
@@ -88,11 +89,20 @@ impl Udp {
         self.receive_buffer.unwrap_or(UDP_BUFFER)
     }
 
+    /// Whether its datagrams are heard where it is listened for.
+    ///
+    /// # Errors
+    /// They are not.
+    pub fn check_address(&self) -> Result<(), WrongField> {
+        check_address(self.address.into(), self.listen)
+    }
+
     /// Whether its own fields fit.
     ///
     /// # Errors
     /// The first that does not.
     pub fn check(&self) -> Result<(), WrongField> {
+        check_port(self.port)?;
         check_stream(self.ring, self.receive_buffer)
     }
 }

@@ -17,6 +17,7 @@ use crate::interrupts::Interrupts;
 #[cfg(feature = "kafka")]
 use crate::metrics;
 use crate::metrics::Meter;
+use crate::placeholders;
 #[cfg(feature = "kafka")]
 use crate::print;
 use crate::progress::{Goal, Progress, Unit};
@@ -204,6 +205,8 @@ fn show(args: &Args, report: &Report) -> anyhow::Result<()> {
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let usage = |text: &str| Err(Usage(text.into()).into());
     fadelink_sinks::check_optional(&args.sinks).map_err(|what| Usage(format!("--sink: {what}")))?;
+    let check = |sink: &sink::Spec| placeholders::check(&sink.place, &["time"]);
+    args.sinks.iter().try_for_each(|sink| check(sink).map_err(|what| Usage(format!("--sink {sink}: {what}"))))?;
     fadelink_sinks::check_distinct(args.sinks.iter()).map_err(|what| Usage(format!("--sink {what}")))?;
     match (&args.from.tcp, &args.kafka.kafka) {
         (Some(_), Some(_)) | (None, None) => return usage("build: expected either --tcp PORT or --kafka BROKERS"),

@@ -19,6 +19,7 @@ use crate::board::{Common, ConfirmAt, Crates, Fade, GroupSettings};
 use crate::deadline::Limits;
 use crate::exit::Usage;
 use crate::pattern::Pattern;
+use crate::placeholders;
 use crate::receive::{fade, tcp, udp, Before, Plan, Senders, Transmissions};
 use crate::text::Text;
 
@@ -138,6 +139,9 @@ impl Reader<'_> {
                 format!("`{text}`: `{{time}}` is not the name of a file; expected {{run}}, the number of the run");
             return Err(self.file.error(table, "sinks", &what));
         }
+        let known = ["board", "run", "stream"];
+        placeholders::check(place, &known)
+            .map_err(|what| self.file.error(table, "sinks", &format!("`{text}`: {what}")))?;
         let name = Path::new(place).file_name().map_or("".into(), |name| name.to_string_lossy());
         if files::is_own(&name) {
             let what =
@@ -289,6 +293,7 @@ impl Reader<'_> {
             let tcp = table.get_ref();
             let group = tcp.group((Senders::Known(Vec::new()), Some(0)), common);
             let group = group.map_err(|wrong| self.file.wrong(table, &wrong))?;
+            tcp.check_address().map_err(|wrong| self.file.wrong(table, &wrong))?;
             let streams = usize::from(tcp.streams);
             let plan = self.plan(table, (&tcp.name, tcp.sinks.as_ref()), tcp.verify, streams)?;
             let group = groups.entry(tcp.place()).or_insert(group);
@@ -309,6 +314,7 @@ impl Reader<'_> {
             }
             let group = udp.group((Senders::Known(Vec::new()), Vec::new(), None), common);
             let group = group.map_err(|wrong| self.file.wrong(table, &wrong))?;
+            udp.check_address().map_err(|wrong| self.file.wrong(table, &wrong))?;
             let plan = self.plan(table, (&udp.name, udp.sinks.as_ref()), udp.verify, 1)?;
             let group = groups.entry(group.address).or_insert(group);
             let settings = ((udp.ring, udp.buffer()), (group.ring, group.receive_buffer));

@@ -11,6 +11,7 @@ use super::super::transmissions::Transmissions;
 use super::args::Args;
 use crate::deadline::Limits;
 use crate::exit::Usage;
+use crate::placeholders;
 use crate::progress::Goal;
 use crate::time_in_names;
 
@@ -103,6 +104,8 @@ pub fn of(args: &Args) -> Result<Vec<Plan>, Usage> {
     }
     plans.iter().try_for_each(|plan| check_optional(&plan.sinks)).map_err(|what| Usage(format!("--sink: {what}")))?;
     let all = || outs.iter().chain(&args.sink);
+    let check = |sink: &Spec<BlockKind>| placeholders::check(&sink.place, &[key]);
+    all().try_for_each(|sink| check(sink).map_err(|what| Usage(format!("{}: {what}", named(sink)))))?;
     check_stdout(args, all(), if by_ip && several { 2 } else { 1 })?;
     // Each --feb has an --out of its own.
     check_places(if by_ip { &plans[0].sinks } else { &args.sink }, key, several)?;

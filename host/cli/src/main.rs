@@ -37,6 +37,7 @@ mod receive;
 mod register;
 mod run;
 mod slow_control;
+mod standard_error;
 mod status;
 mod text;
 mod time_in_names;
@@ -259,8 +260,10 @@ fn act() -> ExitCode {
 
 fn main() -> ExitCode {
     let status = act();
-    match print::end() {
+    let status = match print::end() {
         Ok(()) => status,
         Err(error) => exit::of_print(status, error),
-    }
+    };
+    standard_error::end();
+    status
 }

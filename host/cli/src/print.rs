@@ -7,6 +7,7 @@ use std::sync::OnceLock;
 use std::{error, fmt};
 
 use crate::progress::{self, LINES};
+use crate::standard_error;
 
 /// Prints a line of the result on standard output.
 macro_rules! out {
@@ -91,12 +92,12 @@ impl Drop for Lines {
 
 /// Writes whole lines to standard error, above those of a progress display.
 pub fn above_progress(lines: &[u8]) {
-    // What cannot be told cannot be told anywhere else.
-    let _ = if progress::is_shown() {
-        LINES.println(String::from_utf8_lossy(lines).trim_end_matches('\n'))
+    if progress::is_shown() && standard_error::is_ready() && !standard_error::has_waiting() {
+        // What cannot be told cannot be told anywhere else.
+        let _ = LINES.println(String::from_utf8_lossy(lines).trim_end_matches('\n'));
     } else {
-        io::stderr().write_all(lines)
-    };
+        standard_error::tell(lines);
+    }
 }
 
 /// All was printed: whether somebody has missed a part of it.

@@ -7,7 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
-use indicatif::{DecimalBytes, HumanDuration, MultiProgress, ProgressBar, ProgressStyle};
+use indicatif::{DecimalBytes, HumanDuration, MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::standard_error;
 
 /// Time from one update to the next.
 const UPDATE: Duration = Duration::from_millis(200);
@@ -114,7 +116,7 @@ impl Progress {
 
     /// True when it is time for [`Progress::show`].
     pub fn is_due(&self) -> bool {
-        self.is_shown && self.updated.elapsed() >= UPDATE
+        self.is_shown && self.updated.elapsed() >= UPDATE && standard_error::is_ready()
     }
 
     /// Shows each stream: its name, the amount that has come, and what else there is to tell.
@@ -166,6 +168,10 @@ impl Progress {
 
     /// Clears the terminal's lines.
     pub fn finish(&self) {
+        if !standard_error::is_ready() {
+            // They stay where they are.
+            LINES.set_draw_target(ProgressDrawTarget::hidden());
+        }
         self.streams.iter().map(|line| &line.bar).chain([&self.total]).for_each(ProgressBar::finish_and_clear);
         IS_SHOWN.store(false, Ordering::Relaxed);
     }

@@ -198,7 +198,7 @@ impl Session {
         })
     }
 
-    /// Counts a connection that no data is taken of, and tells of the first of its kind.
+    /// Counts a connection that no data is taken of, and reports the first of its kind.
     fn leave_out(&self, unused: Unused, peer: SocketAddr) {
         let is_first = |counter: &AtomicU64| counter.fetch_add(1, Ordering::Relaxed) == 0;
         match unused {

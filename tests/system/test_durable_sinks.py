@@ -53,7 +53,7 @@ def test_a_run_goes_on_after_its_sink_has_failed_at_the_end(lab):
     """The description of the file cannot be written a second time: nothing is lost, and nothing is called complete that may not be."""
     lab.bench.sim()
     lab.write('confirm = "durable"\n' + fade("left"))
-    failing = faults.environment(disk=lab.runs / "run_000001/left.dat.json", after=400, error=errno.EIO)
+    failing = faults.environment(disk=lab.runs / "run_000001/left.dat.json", after=300, error=errno.EIO)
     status, _, err = lab.bench.fadelink("run", lab.file, "--quiet", "--duration", "1", env=failing).finish()
     manifest = lab.manifest(1)
     assert status == 3 and manifest["state"] in ("running", "stopping"), (err, manifest)

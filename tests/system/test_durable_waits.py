@@ -83,7 +83,7 @@ def test_a_board_that_does_not_answer_keeps_what_it_has(tmp_path, protocol, wait
         bench.is_deaf = True
         if wait:
             process = lab.start()
-            wait_for(lambda: "it is asked again for 60 s" in (data.parent / "log.jsonl").read_text())
+            wait_for(lambda: "it is asked again for " in (data.parent / "log.jsonl").read_text())
             bench.is_deaf = False
             before = data.stat().st_size
             wait_for(lambda: data.stat().st_size > before)

@@ -53,7 +53,7 @@ fn start(feb: &mut FebHandle, wait: Duration, interrupts: &Interrupts) -> Result
     let (mac, begun, is_told) = (feb.mac(), Instant::now(), Cell::new(false));
     feb.start_when_there(wait, &|| {
         if begun.elapsed() >= TOLD && !is_told.replace(true) {
-            tracing::warn!("{mac}: it does not answer; it is asked again for {} s", wait.as_secs_f64());
+            tracing::warn!("{mac}: it does not answer; it is asked again for {:.0} s", wait.as_secs_f64());
         }
         !interrupts.must_stop()
     })
@@ -71,7 +71,7 @@ fn resume(feb: &mut FebHandle, transmission: Resumed, wait: Duration, interrupts
                 if begun.elapsed() < wait && !is_over() =>
             {
                 if begun.elapsed() >= TOLD && !std::mem::replace(&mut is_told, true) {
-                    tracing::warn!("{mac}: it does not answer; it is asked again for {} s", wait.as_secs_f64());
+                    tracing::warn!("{mac}: it does not answer; it is asked again for {:.0} s", wait.as_secs_f64());
                 }
             }
             result => return result,

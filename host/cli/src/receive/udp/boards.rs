@@ -102,7 +102,7 @@ fn start_when_there(control: &mut SlowControl, to: (u16, &Runs), waiting: &Waiti
             _ => break,
         };
         if !std::mem::replace(&mut is_told, true) {
-            tracing::warn!("{error:#}; it is asked again for {} s", waiting.wait.as_secs_f64());
+            tracing::warn!("{error:#}; it is asked again for {:.0} s", waiting.wait.as_secs_f64());
         }
         std::thread::sleep(TICK);
     }

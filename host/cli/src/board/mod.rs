@@ -11,9 +11,9 @@ mod threads;
 mod udp;
 mod waiting;
 
+pub use crates::Crates;
 #[cfg(feature = "kafka")]
-pub use crates::check_window;
-pub use crates::{Crates, JoinBy};
+pub use crates::{check_window, JoinBy};
 pub use fade::Fade;
 pub use fields::ConfirmAt;
 pub use group::{Common, GroupSettings};

@@ -40,6 +40,20 @@ fn write(outlets: &mut Outlets<SharedEvent>, events: u64) {
     }
 }
 
+/// Waits until nothing is written to a file any more: what is written again later has not been harmed.
+fn stands_still(path: &Path) {
+    let state = || fs::metadata(path).map(|found| (found.len(), found.modified().unwrap())).unwrap();
+    let mut before = state();
+    loop {
+        std::thread::sleep(Duration::from_millis(50));
+        let now = state();
+        if now == before {
+            return;
+        }
+        before = now;
+    }
+}
+
 #[test]
 fn what_others_do_to_a_file_is_told() {
     for (kind, names) in KINDS {
@@ -56,6 +70,7 @@ fn what_others_do_to_a_file_is_told() {
                     write(&mut outlets, 1);
                     std::thread::sleep(Duration::from_millis(10));
                 }
+                stands_still(&path);
                 harm(&path);
                 write(&mut outlets, 10);
                 let error =

@@ -131,9 +131,9 @@ impl Run {
     }
 
     /// Connections that no messages were taken of so far.
-    pub fn unused(&self) -> Unused {
+    pub fn unused(&self) -> UnusedConnections {
         let Run { server, port, .. } = self;
-        Unused {
+        UnusedConnections {
             port: *port,
             refused: server.refused(),
             displaced_connections: server.displaced(),
@@ -160,7 +160,7 @@ impl Run {
 
 /// Connections to a port that no messages were taken of.
 #[derive(Debug, Default, Clone, Serialize)]
-pub struct Unused {
+pub struct UnusedConnections {
     #[serde(skip)]
     port: u16,
     /// Times that one could not be accepted.
@@ -173,14 +173,14 @@ pub struct Unused {
     empty_connections: u64,
 }
 
-impl Unused {
+impl UnusedConnections {
     /// Shows them.
     pub fn measure(&self, meter: &mut Meter) {
         if self.port == 0 {
             // Nothing is known yet.
             return;
         }
-        let Unused { port, refused, displaced_connections, other_connections, empty_connections } = *self;
+        let UnusedConnections { port, refused, displaced_connections, other_connections, empty_connections } = *self;
         let reasons = [
             ("refused", refused),
             ("displaced", displaced_connections),
@@ -197,7 +197,7 @@ pub struct Connections {
     #[serde(flatten)]
     pub came: Came,
     #[serde(flatten)]
-    pub unused: Unused,
+    pub unused: UnusedConnections,
     /// Some could not be until the end.
     pub unserved: bool,
 }
@@ -236,7 +236,7 @@ impl Connections {
 
     /// Tells why connections broke, and how many were not served.
     pub fn tell(&self) {
-        let Unused { other_connections, refused, .. } = self.unused;
+        let UnusedConnections { other_connections, refused, .. } = self.unused;
         if other_connections > 0 {
             tracing::warn!("{other_connections} connections of others than the crates (--addresses) were closed");
         }

@@ -19,7 +19,7 @@ use fadelink_wire::fadc::TICK_NS;
 use serde::Serialize;
 use serde_json::{json, Map};
 
-use crate::fadc_crates::{self, Connections, Unused};
+use crate::fadc_crates::{self, Connections, UnusedConnections};
 use crate::http;
 use crate::interrupts::Interrupts;
 use crate::metrics::{self, Meter};
@@ -263,7 +263,7 @@ struct Progressed {
     events: u64,
     joined: Joined,
     came: Came,
-    unused: Unused,
+    unused: UnusedConnections,
 }
 
 impl Progressed {

@@ -61,7 +61,7 @@ impl Received {
 
 /// Why no data is taken of a connection.
 #[derive(Clone, Copy)]
-enum Unused {
+enum LeftOut {
     /// No board has its address.
     Other,
     /// Nothing has come over it.
@@ -181,9 +181,9 @@ impl Session {
         socket: &Connection,
         (waits, peer): (Waits, SocketAddr),
         deadline: &mut Deadline,
-    ) -> Result<(&Plan, usize), Unused> {
+    ) -> Result<(&Plan, usize), LeftOut> {
         if self.senders.plan(peer.ip()).is_none() {
-            return Err(Unused::Other);
+            return Err(LeftOut::Other);
         }
         let has_data = self.has_data(socket, deadline).unwrap_or(false);
         let place = has_data.then(|| {
@@ -192,27 +192,27 @@ impl Session {
         });
         drop(waits);
         place.flatten().ok_or_else(|| match (holds_data(socket), socket.has_left()) {
-            (true, _) => Unused::Unrecorded,
-            (false, true) => Unused::Displaced,
-            (false, false) => Unused::Empty,
+            (true, _) => LeftOut::Unrecorded,
+            (false, true) => LeftOut::Displaced,
+            (false, false) => LeftOut::Empty,
         })
     }
 
     /// Counts a connection that no data is taken of, and reports the first of its kind.
-    fn leave_out(&self, unused: Unused, peer: SocketAddr) {
+    fn leave_out(&self, unused: LeftOut, peer: SocketAddr) {
         let is_first = |counter: &AtomicU64| counter.fetch_add(1, Ordering::Relaxed) == 0;
         match unused {
-            Unused::Other if is_first(&self.others) => {
+            LeftOut::Other if is_first(&self.others) => {
                 tracing::warn!("{peer}: a connection from an address that no board has was closed");
             }
-            Unused::Empty if is_first(&self.empty) => {
+            LeftOut::Empty if is_first(&self.empty) => {
                 tracing::warn!("{peer}: a connection over which nothing came was closed");
             }
-            Unused::Unrecorded => {
+            LeftOut::Unrecorded => {
                 self.unrecorded.fetch_add(1, Ordering::Relaxed);
                 tracing::warn!("{peer}: data of one more connection is not recorded; check the number of streams");
             }
-            Unused::Displaced | Unused::Other | Unused::Empty => {}
+            LeftOut::Displaced | LeftOut::Other | LeftOut::Empty => {}
         }
     }
 

@@ -1,5 +1,6 @@
 //! What a user says of boards: with the options of `fadelink receive` and `fadelink build`, and in the tables of an experiment
-//! file. Each kind of board has one description for both.
+//! file. Each kind of board has one description for both. A field that several kinds have stands in each of them: serde finds unknown
+//! fields, and the place of a wrong one, only in tables that are not put together from parts.
 
 mod crates;
 mod fade;

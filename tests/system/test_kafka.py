@@ -65,8 +65,8 @@ def test_windows_joined_by_time(setup):
     assert status == 0 and found["windows"]["complete"] == windows, (found, err)
 
     # The same messages by another rule: refused, by who reads and by who would add to them.
-    for process in (setup.start("build", "--window-ns", WINDOW_NS, "--group", "another", "--duration", 30),
-                    setup.start("build", "--window-ns", 2 * WINDOW_NS, "--join", "time", "--group", "third", "--duration", 30),
+    for process in (setup.start("build", "--window-ns", WINDOW_NS, "--expect", 3, "--group", "another", "--duration", 30),
+                    setup.start("build", "--window-ns", 2 * WINDOW_NS, "--join", "time", "--expect", 3, "--group", "third", "--duration", 30),
                     setup.feed("--duration", 30)):  # fmt: skip
         out, err = process.communicate(timeout=PATIENCE)
         assert process.returncode == (1 if process is setup.feeder else 3) and "was put there by the rule time:4096/4, expected " in err, (out, err)

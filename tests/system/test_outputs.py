@@ -40,8 +40,9 @@ HARMS = {
     "renamed": (lambda path: os.rename(path, f"{path}.other"), "was removed or renamed"),
     "folder": (rename_folder, "or a folder of its path was"),
     "replaced": (replace, "was replaced by another one"),
-    "cut": (cut, "bytes instead of"),
-    "appended": (append, "bytes instead of"),
+    # What is written behind that decides whether its size or its content tells it.
+    "cut": (cut, "another program has changed it"),
+    "appended": (append, "another program has changed it"),
 }
 
 
@@ -212,7 +213,7 @@ def test_names_of_a_run_are_its_own(lab, kind, sink):
     else:
         lab.write(fade("left", 0, f'sinks = ["{sink}"]'))
     status, _, err = lab.bench.run("run", lab.file, "--check")
-    assert status == 2 and "line 6: sinks: " in err and "expected another name" in err, err
+    assert status == 2 and f"line 6: {kind}[0].sinks: " in err and "expected another name" in err, err
     assert not lab.runs.exists()
 
 

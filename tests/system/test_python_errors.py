@@ -15,7 +15,7 @@ def test_every_class_has_a_place():
     for name, known in {
         "ClosedError": ValueError, "ConfigError": ValueError, "CommandCodeError": ValueError, "NoAnswerError": TimeoutError,
         "NotSentError": TimeoutError, "HeldError": RuntimeError, "AbortedError": RuntimeError, "FailedError": RuntimeError,
-        "BlockHeldError": BufferError, "OperatingSystemError": OSError, "ForkedError": RuntimeError, "RefusedError": RuntimeError,
+        "BlockHeldError": BufferError, "BlockReleasedError": BufferError, "OperatingSystemError": OSError, "ForkedError": RuntimeError, "RefusedError": RuntimeError,
     }.items():  # fmt: skip
         assert issubclass(classes[name], known), name
     timeouts = {name for name, thing in classes.items() if issubclass(thing, TimeoutError)}
@@ -53,6 +53,7 @@ with F.Receiver("eth0") as receiver:
         is_(F.BlockHeldError, "still held", BufferError, feb.read)
         is_(F.BlockHeldError, "still held", BufferError, feb.start)
         block.__exit__()
+        is_(F.BlockReleasedError, "released", BufferError, block.__enter__)
         feb.reset()
         while True:
             try:

@@ -111,6 +111,35 @@ def test_runs_of_every_kind(bench):
         nothing.numpy()
 
 
+def test_what_is_in_the_place_of_a_file(tmp_path):
+    """A pipe is refused, and does not wait for who writes; a manifest that was closed early is read."""
+    folder = tmp_path / "run_000001"
+    folder.mkdir()
+    board = {"name": "a", "sinks": [{"sink": "file:a.dat"}]}
+    crates = {"name": "c", "sources": {}, "sinks": [{"sink": "file:c.dat"}]}
+    read = {
+        "a.dat": lambda: fadelink.Board(folder, board).numpy(),
+        "a.dat.json": lambda: fadelink.Board(folder, board).numpy(),
+        "c.dat": lambda: list(fadelink.Crates(folder, crates).messages()),
+    }
+    for name, call in read.items():
+        (folder / "a.dat").write_bytes(bytes(8))
+        (folder / "a.dat.json").write_text('{"word_bits": 64}')
+        (folder / name).unlink(missing_ok=True)
+        os.mkfifo(folder / name)
+        # Else a pipe that has no bytes would be read as an empty file.
+        with pytest.raises(ValueError, match="not a regular file"):
+            call()
+        (folder / name).unlink()
+    (folder / "a.dat.json").write_text('{"word_bits": 64}')
+    (folder / "a.dat").write_bytes(bytes(8))
+    early = fadelink.Board(folder, board)
+    assert early.numpy().tolist() == [0] and "? bytes, NOT COMPLETE" in repr(early)
+    assert "? events, NOT COMPLETE" in repr(fadelink.Crates(folder, crates))
+    with pytest.raises(ValueError, match="the words end at byte 8, expected 16"):
+        fadelink.Board(folder, board | {"bytes": 16}).numpy()
+
+
 def test_the_notebook(bench):
     """From the simulated board to the histogram in ten lines."""
     notebook = nbformat.read(NOTEBOOK, 4)

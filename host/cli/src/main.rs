@@ -5,6 +5,7 @@
 mod print;
 
 mod access;
+mod arguments;
 mod board;
 mod build;
 mod checksum;
@@ -15,6 +16,7 @@ mod discover;
 mod dissect;
 mod doctor;
 mod exit;
+mod expected;
 mod fadc_crates;
 mod feb;
 #[cfg(feature = "kafka")]
@@ -176,21 +178,6 @@ impl Action {
     }
 }
 
-/// What is wrong with the arguments, in one line: clap's message and its tip, and where the usage is explained.
-fn in_one_line(error: &clap::Error) -> String {
-    let text = error.to_string();
-    let message: Vec<_> = text.lines().take_while(|line| !line.is_empty()).map(str::trim).collect();
-    let message = message.join(" ");
-    let tip = text.lines().find_map(|line| line.trim().strip_prefix("tip: "));
-    let tip = tip.map_or(String::new(), |tip| format!("; {tip}"));
-    let command = Cli::command();
-    // No command has a name that is not UTF-8.
-    let mut words = std::env::args_os().skip(1).filter_map(|word| word.into_string().ok());
-    let named = words.find(|word| command.find_subcommand(word).is_some());
-    let named = named.map_or(String::new(), |name| format!(" {name}"));
-    format!("{}{tip}; see `fadelink{named} --help`", message.strip_prefix("error: ").unwrap_or(&message))
-}
-
 /// File descriptors that the process may have, if the user allows as many.
 const DESCRIPTORS: u64 = 1 << 16;
 
@@ -204,12 +191,17 @@ fn allow_descriptors() {
     }
 }
 
+/// The command with all its options.
+fn command() -> clap::Command {
+    Cli::command().mut_subcommand("build", build::command::exclude)
+}
+
 /// Does what the user wants.
 fn act() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    let cli = match arguments::parse::<Cli>(command()) {
         Ok(cli) => cli,
         Err(error) if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            print::note(Cli::command().print_help());
+            print::note(command().print_help());
             return ExitCode::SUCCESS;
         }
         Err(error) if !error.use_stderr() => {
@@ -217,7 +209,7 @@ fn act() -> ExitCode {
             return ExitCode::SUCCESS;
         }
         Err(error) => {
-            log::error(&in_one_line(&error));
+            log::error(&arguments::in_one_line(&error, &command()));
             return ExitCode::from(exit::USAGE);
         }
     };
@@ -246,7 +238,7 @@ fn act() -> ExitCode {
         #[cfg(feature = "kafka")]
         Action::Feed(args) => feed::run(&args),
         Action::Demo(args) => demo::run(&args),
-        Action::Generate(args) => generate::run(&args, Cli::command()),
+        Action::Generate(args) => generate::run(&args, command()),
         Action::Cmd(args) => command::run(&args),
         Action::Register(args) => register::run(&args),
         Action::Status(args) => status::run(&args),

@@ -10,6 +10,8 @@ import time
 import fadelink
 import numpy as np
 
+if len(sys.argv) < 3:
+    sys.exit("usage: python waveform.py INTERFACE FEB [FILE.png]")
 interface, mac, *file = sys.argv[1:]
 
 # %% Receive

@@ -33,6 +33,7 @@ from . import _fadelink
 from ._errors import (
     AbortedError,
     BlockHeldError,
+    BlockReleasedError,
     ClosedError,
     CommandCodeError,
     CommandsHeldError,
@@ -56,6 +57,7 @@ __all__ = [
     "AbortedError",
     "Block",
     "BlockHeldError",
+    "BlockReleasedError",
     "Board",
     "ClosedError",
     "CommandCodeError",

@@ -7,6 +7,7 @@ from typing import NamedTuple
 __all__ = [
     "AbortedError",
     "BlockHeldError",
+    "BlockReleasedError",
     "ClosedError",
     "CommandCodeError",
     "CommandsHeldError",
@@ -129,6 +130,10 @@ class FailedError(Error, RuntimeError):
 
 class BlockHeldError(Error, BufferError):
     """A block is still held."""
+
+
+class BlockReleasedError(Error, BufferError):
+    """The block was released, and its bytes are no longer there."""
 
 
 for _name in __all__:

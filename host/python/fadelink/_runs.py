@@ -22,7 +22,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from stat import S_ISREG
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -110,7 +110,7 @@ class Board:
         self.report: Mapping[str, Any] = report
 
     def __repr__(self) -> str:
-        return f"<Board {self.name}: {self.report['bytes']} bytes, {'complete' if self.complete else 'NOT COMPLETE'}>"
+        return f"<Board {self.name}: {self.report.get('bytes', '?')} bytes, {'complete' if self.complete else 'NOT COMPLETE'}>"
 
     @property
     def name(self) -> str:
@@ -158,8 +158,9 @@ class Board:
         if not files:
             raise FileNotFoundError(f"board {self.name}: expected a sink file: or hdf5: that has lost nothing")
         arrays = [_words(file) for file in files]
-        found, expected = sum(array.nbytes for array in arrays), int(self.report["bytes"])
-        if found != expected:
+        # A run that was closed after a crash may not know it.
+        found, expected = sum(array.nbytes for array in arrays), self.report.get("bytes")
+        if expected is not None and found != int(expected):
             raise ValueError(f"board {self.name}: {files[-1]}: the words end at byte {found}, expected {expected}")
         filler = int(self.report.get("filler_words") or 0)
         while filler:
@@ -203,15 +204,20 @@ class Board:
         return ak.Array(words) if starts is None else jagged(words, starts)
 
 
-def _text(file: Path) -> str:
-    """Of a regular file: a pipe would have none until somebody writes into it."""
+def _bytes(file: Path) -> IO[bytes]:
+    """A regular file, open for reading: a pipe would have nothing until somebody writes into it."""
     if not S_ISREG(file.stat().st_mode):
         raise ValueError(f"{file}: not a regular file")
-    return file.read_text()
+    return open(file, "rb")
+
+
+def _text(file: Path) -> str:
+    with _bytes(file) as opened:
+        return opened.read().decode()
 
 
 def _is_hdf5(file: Path) -> bool:
-    with open(file, "rb") as opened:
+    with _bytes(file) as opened:
         return opened.read(8) == b"\x89HDF\r\n\x1a\n"
 
 
@@ -247,7 +253,7 @@ class Crates:
         self.report: Mapping[str, Any] = report
 
     def __repr__(self) -> str:
-        return f"<Crates {self.name}: {self.report['events']} events, {'complete' if self.complete else 'NOT COMPLETE'}>"
+        return f"<Crates {self.name}: {self.report.get('events', '?')} events, {'complete' if self.complete else 'NOT COMPLETE'}>"
 
     @property
     def name(self) -> str:
@@ -315,9 +321,9 @@ class Crates:
     def messages(self) -> Iterator[Message]:
         """The messages of the crates as they came, from a sink `file:`. Raises FileNotFoundError if the run has none."""
         for file in self._files("file")[1]:
-            if not file.stat().st_size:
-                continue
-            with open(file, "rb") as opened:
+            with _bytes(file) as opened:
+                if not file.stat().st_size:
+                    continue
                 data = mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ)
             place = 0
             while place < len(data):

@@ -18,6 +18,8 @@ pub(crate) enum Failure {
     Forked(&'static str),
     /// A block is held: what cannot be done.
     Held(&'static str),
+    /// A block was released, and is used.
+    Released,
     /// A value that is not as it should be.
     Value(String),
     /// A thread has ended without a result.
@@ -135,6 +137,7 @@ impl Failure {
                 with(py, "ForkedError", text, &[])
             }
             Failure::Held(what) => with(py, "BlockHeldError", format!("{what}; release it first"), &[]),
+            Failure::Released => with(py, "BlockReleasedError", "the block was released; read another one".into(), &[]),
             Failure::Value(text) => with(py, "ConfigError", text, &[]),
             Failure::Lost => with(py, "FailedError", "the command has no result".into(), &[]),
         };

@@ -275,7 +275,7 @@ impl Block {
         let block = slf.get();
         block.board.check().map_err(|failure| failure.raise(slf.py()))?;
         if block.released.load(Ordering::Relaxed) {
-            return Err(pyo3::exceptions::PyBufferError::new_err("the block was released"));
+            return Err(Failure::Released.raise(slf.py()));
         }
         let (at, bytes) = (block.view.address() as *mut c_void, block.view.bytes() as isize);
         // SAFETY: the bytes stay mapped while this object lives, which the view keeps, and are for reading alone.

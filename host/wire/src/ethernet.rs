@@ -37,26 +37,25 @@ impl fmt::Debug for MacAddr {
 
 /// The text is not six two-digit hexadecimal numbers joined by colons.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("MAC address `{0}`: expected six two-digit hexadecimal bytes joined by colons, as 02:fa:de:00:00:01")]
-pub struct BadMac(pub String);
+#[error("expected six two-digit hexadecimal bytes joined by colons, as 02:fa:de:00:00:01")]
+pub struct BadMac;
 
 impl FromStr for MacAddr {
     type Err = BadMac;
 
     fn from_str(text: &str) -> Result<Self, BadMac> {
-        let bad = || BadMac(text.to_owned());
         let mut bytes = [0; 6];
         let mut parts = text.split(':');
         for byte in &mut bytes {
-            let part = parts.next().ok_or_else(bad)?;
+            let part = parts.next().ok_or(BadMac)?;
             if part.len() != 2 || !part.bytes().all(|c| c.is_ascii_hexdigit()) {
-                return Err(bad());
+                return Err(BadMac);
             }
-            *byte = u8::from_str_radix(part, 16).map_err(|_| bad())?;
+            *byte = u8::from_str_radix(part, 16).map_err(|_| BadMac)?;
         }
         match parts.next() {
             None => Ok(MacAddr(bytes)),
-            Some(_) => Err(bad()),
+            Some(_) => Err(BadMac),
         }
     }
 }

@@ -46,6 +46,18 @@ pub enum EventKind {
 /// A sink as its user writes it.
 pub type Spec = fadelink_sinks::Spec<EventKind>;
 
+/// That a socket of ZeroMQ can be bound to: an address or an interface with a port, or a path.
+#[cfg(feature = "zmq")]
+fn is_endpoint(place: &str) -> bool {
+    match place.split_once("://") {
+        Some(("tcp", place)) => place.rsplit_once(':').is_some_and(|(host, port)| {
+            !host.is_empty() && (port == "*" || port.parse().is_ok_and(|port: u16| port > 0))
+        }),
+        Some(("ipc", path)) => !path.is_empty(),
+        _ => false,
+    }
+}
+
 impl Kind for EventKind {
     const EXPECTED: &'static str =
         "file:PATH, hdf5:PATH, parquet:PATH (all three [,roll=SIZE][,every=SECONDS][,overwrite]), zmq-pub:ENDPOINT or \
@@ -70,7 +82,7 @@ impl Kind for EventKind {
             "parquet" => EventKind::Parquet(FileOptions::parse(options, Some(EVERY))?),
             #[cfg(feature = "zmq")]
             "zmq-pub" | "zmq-push" => {
-                if !place.contains("://") {
+                if !is_endpoint(place) {
                     return Err(format!(
                         "endpoint `{place}`: expected an endpoint like tcp://127.0.0.1:5555 or ipc:///path"
                     ));
@@ -169,7 +181,23 @@ mod tests {
         );
         let spec: Spec = "zmq-pub:tcp://*:5555,policy=drop,queue=1M".parse().unwrap();
         assert_eq!((&*spec.place, spec.queue), ("tcp://*:5555", Some(1 << 20)));
-        for wrong in ["", "hdf5", "hdf5:", "tape:x", "zmq-push:5555", "zmq-push:ipc://x,roll=1G"] {
+        for place in ["tcp://[::1]:5555", "tcp://eth0:*", "ipc://x"] {
+            assert!(format!("zmq-push:{place}").parse::<Spec>().is_ok(), "{place}");
+        }
+        for wrong in [
+            "",
+            "hdf5",
+            "hdf5:",
+            "tape:x",
+            "zmq-push:5555",
+            "zmq-push:ipc://x,roll=1G",
+            "zmq-pub:tcp://",
+            "zmq-pub:tcp://*",
+            "zmq-pub:tcp://a:70000",
+            "zmq-pub:tcp://:5555",
+            "zmq-pub:ipc://",
+            "zmq-pub:udp://a:5555",
+        ] {
             assert!(wrong.parse::<Spec>().is_err(), "{wrong}");
         }
     }

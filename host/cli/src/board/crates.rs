@@ -37,16 +37,18 @@ pub struct Crates {
     #[arg(skip)]
     #[serde(default)]
     pub addresses: Vec<IpAddr>,
-    /// Length of a window in ns
-    #[arg(long, value_name = "NS")]
+    /// Length of a window in ns, a multiple of 4
+    #[arg(long, value_name = "NS", value_parser = crate::number::u32)]
+    #[schemars(range(min = WINDOW_NS.0, max = WINDOW_NS.1))]
     pub window_ns: u32,
-    /// Sources of each window, as 0xC0DA0001; without them, their number, expect
+    /// Sources of each window, as 0xC0DA0001; one of sources and expect is needed
     #[arg(long, value_name = "ID,...", value_delimiter = ',', value_parser = crate::number::u32)]
     #[serde(default)]
     pub sources: Vec<u32>,
-    /// Number of sources of each window, instead of sources; without it, these are what is expected
-    #[arg(long, value_name = "N", conflicts_with = "sources")]
-    pub expect: Option<usize>,
+    /// Number of sources of each window, the first that are heard, instead of sources; without it, these are what is expected
+    #[arg(long, value_name = "N", value_parser = crate::number::u32, conflicts_with = "sources")]
+    #[schemars(range(min = 1, max = SOURCES_MAX))]
+    pub expect: Option<u32>,
     /// What identifies the window of a message
     #[arg(long, value_enum, default_value_t)]
     #[serde(default)]
@@ -68,12 +70,12 @@ pub struct Crates {
     #[serde(default = "silence")]
     pub silence: Seconds,
     /// Maximum number of open windows; sources that are further ahead must wait
-    #[arg(long, value_name = "N", default_value_t = max_open())]
+    #[arg(long, value_name = "N", default_value_t = max_open(), value_parser = crate::number::u64)]
     #[serde(default = "max_open")]
     #[schemars(range(min = 1))]
     pub max_open: u64,
     /// Maximum number of windows that a source may pass over at once; a message further ahead is set aside
-    #[arg(long, value_name = "N", default_value_t = AHEAD_MAX)]
+    #[arg(long, value_name = "N", default_value_t = AHEAD_MAX, value_parser = crate::number::u64)]
     #[serde(default = "max_ahead")]
     pub max_ahead: u64,
     /// Source identifier of the events
@@ -87,6 +89,11 @@ pub struct Crates {
     #[arg(skip)]
     pub sinks: Vec<String>,
 }
+
+/// Lengths of windows in ns.
+const WINDOW_NS: (u32, u32) = (WINDOW_TICKS_MIN * TICK_NS, WINDOW_TICKS_MAX * TICK_NS);
+/// Sources of a window.
+const SOURCES_MAX: u32 = 1 << 16;
 
 fn emit() -> Keep {
     Keep::Emit
@@ -159,7 +166,7 @@ pub enum Duplicate {
 /// # Errors
 /// Crates have no such windows.
 pub fn check_window(ns: u32) -> Result<(), WrongField> {
-    let (least, most) = (WINDOW_TICKS_MIN * TICK_NS, WINDOW_TICKS_MAX * TICK_NS);
+    let (least, most) = WINDOW_NS;
     if (least..=most).contains(&ns) && ns.is_multiple_of(TICK_NS) {
         return Ok(());
     }
@@ -173,8 +180,11 @@ impl Crates {
     /// A field that does not fit.
     pub fn policy(&self) -> Result<Policy, WrongField> {
         check_window(self.window_ns)?;
-        if let Some(0) = self.expect {
-            return Err(WrongField::new("expect", 0, "expected 1 or more"));
+        if let Some(expect) = self.expect {
+            in_range("expect", expect, (1, SOURCES_MAX))?;
+        } else if self.sources.is_empty() {
+            let expected = "expected the sources of each window (sources) or their number (expect)";
+            return Err(WrongField::new("expect", "none", expected));
         }
         if let Some(expect) = self.expect.filter(|_| !self.sources.is_empty()) {
             return Err(WrongField::new("expect", expect, "expected either sources or expect"));
@@ -187,7 +197,7 @@ impl Crates {
             key: self.join.key(self.window_ns),
             window_ns: self.window_ns,
             sources: self.sources.clone(),
-            count: self.expect.unwrap_or(0),
+            count: self.expect.unwrap_or(0) as usize,
             emit_incomplete: self.missing == Keep::Emit,
             emit_late: self.late == Keep::Emit,
             keep_last: self.duplicate == Duplicate::Last,

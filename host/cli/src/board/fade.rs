@@ -7,7 +7,7 @@ use fadelink_wire::{Firmware, MacAddr, Protocol, WordOrder};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::fields::ring;
+use super::fields::{ring, RING_MAX};
 use super::group::Common;
 use crate::link::{BackendArgs, BackendName, Link};
 use crate::pattern::Pattern;
@@ -47,12 +47,14 @@ pub struct Fade {
     #[arg(long, value_name = "ORDER")]
     pub word_order: Option<Text<WordOrder>>,
     /// Window of the board in packets
-    #[arg(long, value_name = "M", default_value_t = window())]
+    #[arg(long, value_name = "M", default_value_t = window(), value_parser = crate::number::u32)]
     #[serde(default = "window")]
+    #[schemars(range(min = 1, max = window()))]
     pub window: u32,
     /// Packets of 8192 bytes of the ring of each board or stream, a power of two
-    #[arg(long, value_name = "N", default_value_t = ring())]
+    #[arg(long, value_name = "N", default_value_t = ring(), value_parser = crate::number::u64)]
     #[serde(default = "ring")]
+    #[schemars(range(min = 1, max = RING_MAX))]
     pub ring: u64,
     /// Number of the first packet; always 0, except in tests
     #[arg(long, value_name = "NUMBER", default_value = "0", value_parser = crate::number::u32)]

@@ -56,7 +56,7 @@ pub(super) fn in_range<T: PartialOrd + Display>(
 }
 
 /// Packets of the largest ring, as of a FEB.
-const RING_MAX: u64 = 1 << 24;
+pub(super) const RING_MAX: u64 = 1 << 24;
 
 /// A port that others reach.
 pub(super) fn check_port(port: u16) -> Result<(), WrongField> {

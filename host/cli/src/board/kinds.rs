@@ -6,6 +6,7 @@ use clap::{ArgMatches, Args, Command, Error, FromArgMatches};
 use super::fade::Fade;
 use super::tcp::Tcp;
 use super::udp::Udp;
+use crate::arguments::excluded;
 
 /// The ports of boards with an IP protocol.
 #[derive(clap::Args)]
@@ -47,9 +48,7 @@ fn check<A: Args>(matches: &ArgMatches, given: &str) -> Result<(), Error> {
     for arg in all.iter().flat_map(Command::get_arguments) {
         let is_own = own.get_arguments().any(|known| known.get_id() == arg.get_id());
         if !is_own && matches.value_source(arg.get_id().as_str()) == Some(ValueSource::CommandLine) {
-            let name = arg.get_long().unwrap_or_default();
-            let what = format!("--{name}: not with {given}: it is of other boards\n");
-            return Err(Error::raw(clap::error::ErrorKind::ArgumentConflict, what));
+            return Err(excluded(&format!("--{}", arg.get_long().unwrap_or_default()), given));
         }
     }
     Ok(())

@@ -6,10 +6,10 @@ use fadelink_receiver::WrongField;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::fields::{any_address, check_address, check_port, check_stream, in_range, ring};
+use super::fields::{any_address, check_address, check_port, check_stream, in_range, ring, RING_MAX};
 use super::group::Common;
 use crate::pattern::Pattern;
-use crate::receive::{tcp, Senders};
+use crate::receive::{tcp, Senders, RING_MIN};
 use crate::text::Text;
 
 /// A board with the TCP sender.
@@ -28,7 +28,7 @@ pub struct Tcp {
     #[schemars(range(min = 1))]
     pub port: u16,
     /// Address of this computer to listen on
-    #[arg(long, value_name = "IP", default_value_t = any_address(), requires = "by_ip")]
+    #[arg(long, value_name = "IP", default_value_t = any_address())]
     #[serde(default = "any_address")]
     pub listen: IpAddr,
     /// Streams that it has
@@ -37,11 +37,12 @@ pub struct Tcp {
     #[schemars(range(min = 1, max = 16))]
     pub streams: u16,
     /// Packets of 8192 bytes of the ring of each stream, a power of two; the same for all boards of a port
-    #[arg(long, value_name = "N", default_value_t = ring())]
+    #[arg(long, value_name = "N", default_value_t = ring(), value_parser = crate::number::u64)]
     #[serde(default = "ring")]
+    #[schemars(range(min = RING_MIN, max = RING_MAX))]
     pub ring: u64,
     /// Receive buffer of each socket in bytes, the same for all boards of a port; without it, that of the kernel
-    #[arg(long, value_name = "BYTES", requires = "by_ip")]
+    #[arg(long, value_name = "BYTES", value_parser = crate::number::u32)]
     #[schemars(range(min = 1, max = 2_147_483_647))]
     pub receive_buffer: Option<u32>,
     /// Pattern that its words are compared with, as --verify of `fadelink receive`; without it, they are not compared

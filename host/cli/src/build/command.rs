@@ -3,6 +3,8 @@
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+use clap::Command;
+
 use fadelink_builder::sink;
 #[cfg(feature = "kafka")]
 use fadelink_builder::{kafka, Event};
@@ -43,6 +45,32 @@ pub struct Kafka {
 
 fn partitions(text: &str) -> Result<usize, String> {
     text.parse().ok().filter(|n| (1..=10_000).contains(n)).ok_or_else(|| "expected 1 to 10000".into())
+}
+
+/// Options of the other source.
+const OF_TCP: [&str; 3] = ["listen", "addresses", "streams"];
+const OF_KAFKA: [&str; 9] = [
+    "messages",
+    "partitions",
+    "kafka_config",
+    "kafka_config_file",
+    "events_topic",
+    "group",
+    "name",
+    "from_oldest",
+    "append",
+];
+
+/// Each option of one source is refused beside the other one.
+pub fn exclude(command: Command) -> Command {
+    let command =
+        OF_TCP.into_iter().fold(command, |command, id| command.mut_arg(id, |arg| arg.conflicts_with("kafka")));
+    let is_there = |command: &Command, id: &str| command.get_arguments().any(|arg| arg.get_id() == id);
+    OF_KAFKA.into_iter().fold(command, |command, id| match is_there(&command, id) {
+        true => command.mut_arg(id, |arg| arg.conflicts_with("tcp")),
+        // Built without Kafka.
+        false => command,
+    })
 }
 
 #[derive(clap::Args)]

@@ -12,6 +12,7 @@ use toml::Spanned;
 
 use crate::board::{ConfirmAt, Crates, Fade, Tcp, Threads, Udp};
 use crate::exit::Usage;
+use crate::expected;
 use crate::text::{Moment, Seconds, Size, Start, Text};
 use crate::verdict::Accept;
 
@@ -130,6 +131,47 @@ pub enum Full {
     Hold,
 }
 
+/// Boards of one kind, each of which has a table.
+pub trait Table: Sized {
+    /// Of the tables.
+    const NAME: &'static str;
+
+    /// In the order of the file.
+    fn all(of: &Experiment) -> &[Spanned<Self>];
+}
+
+impl Table for Fade {
+    const NAME: &'static str = "fade";
+
+    fn all(of: &Experiment) -> &[Spanned<Fade>] {
+        &of.fade
+    }
+}
+
+impl Table for Tcp {
+    const NAME: &'static str = "tcp";
+
+    fn all(of: &Experiment) -> &[Spanned<Tcp>] {
+        &of.tcp
+    }
+}
+
+impl Table for Udp {
+    const NAME: &'static str = "udp";
+
+    fn all(of: &Experiment) -> &[Spanned<Udp>] {
+        &of.udp
+    }
+}
+
+impl Table for Crates {
+    const NAME: &'static str = "crates";
+
+    fn all(of: &Experiment) -> &[Spanned<Crates>] {
+        &of.crates
+    }
+}
+
 /// An experiment with the text that it was read from.
 pub struct File {
     /// Where it is.
@@ -154,13 +196,20 @@ impl File {
     }
 
     /// An error in `field` of a table.
-    pub fn error<T>(&self, table: &Spanned<T>, field: &str, what: &str) -> Usage {
+    pub fn error<T: Table>(&self, table: &Spanned<T>, field: &str, what: &str) -> Usage {
         let line = line_of_field(&self.text, table.span().start, field);
-        Usage(format!("{}: line {line}: {field}: {what}", self.path.display()))
+        let is_it = |other: &Spanned<T>| other.span() == table.span();
+        let number = T::all(&self.experiment).iter().position(is_it).unwrap_or(0);
+        Usage(format!("{}: line {line}: {}[{number}].{field}: {what}", self.path.display(), T::NAME))
     }
 
     /// The error of a field of a table.
-    pub fn wrong<T>(&self, table: &Spanned<T>, wrong: &WrongField) -> Usage {
+    pub fn wrong<T: Table>(&self, table: &Spanned<T>, wrong: &WrongField) -> Usage {
+        if wrong.field == "confirm" {
+            // It is of all boards, and not possible with this one.
+            let (line, path) = (line_of_field(&self.text, 0, wrong.field), self.path.display());
+            return Usage(format!("{path}: line {line}: confirm: `{}`: {}", wrong.value, wrong.expected));
+        }
         self.error(table, wrong.field, &format!("`{}`: {}", wrong.value, wrong.expected))
     }
 
@@ -191,16 +240,39 @@ fn line_of_field(text: &str, begin: usize, field: &str) -> usize {
     table.find(|(_, (_, line))| is_field(line)).map_or(first, |(_, (number, _))| number + 1)
 }
 
+/// An error with the value that is wrong.
+fn in_words(error: &toml::de::Error, text: &str) -> String {
+    let message = error.message();
+    if let Some((variant, known)) =
+        message.strip_prefix("unknown variant ").and_then(|rest| rest.split_once(", expected "))
+    {
+        return format!("{variant}: expected {}", known.replace('`', ""));
+    }
+    let of_type = message.strip_prefix("invalid type: ").or(message.strip_prefix("invalid value: "));
+    let expected = match of_type.and_then(|rest| rest.rsplit_once(", expected ")) {
+        Some((_, name)) => Some(format!("expected {}", expected::type_in_words(name))),
+        None => expected::in_words(message),
+    };
+    let value = error.span().and_then(|span| text.get(span)).map(|value| value.trim_matches(['"', '\'']));
+    let value = value.filter(|value| !value.is_empty() && !value.contains('\n'));
+    match (expected, value) {
+        (Some(expected), Some(value)) => format!("`{value}`: {expected}"),
+        (Some(expected), None) => expected,
+        (None, _) => message.to_owned(),
+    }
+}
+
 fn parse(text: &str) -> Result<Experiment, String> {
     let at = |error: &toml::de::Error, path: &str| {
         let field = if path.is_empty() { String::new() } else { format!("{path}: ") };
-        format!("line {}: {field}{}", error.span().map_or(1, |span| line(text, span.start)), error.message())
+        format!("line {}: {field}{}", error.span().map_or(1, |span| line(text, span.start)), in_words(error, text))
     };
     let deserializer = toml::Deserializer::parse(text).map_err(|error| at(&error, ""))?;
     serde_path_to_error::deserialize(deserializer).map_err(|error| {
         let path: Vec<_> =
             error.path().iter().map(ToString::to_string).filter(|part| !part.starts_with('$') && part != "?").collect();
-        at(error.inner(), &path.join(".").replace(".[", "["))
+        let path = path.join(".").replace(".[", "[");
+        at(error.inner(), &path)
     })
 }
 
@@ -227,15 +299,24 @@ mod tests {
             ("\nstop = { duration = -1 }", &["line 2: stop.duration: `-1`: expected a number of seconds"]),
             ("[stop]\nsize = '5 GB'", &["line 2: stop.size: `5 GB`: expected a size like"]),
             ("[stop]\ntime = 'noon'", &["line 2: stop.time: `noon`: expected a moment like"]),
-            ("http = 'here'", &["line 1: http: ", "socket address"]),
+            ("http = 'here'", &["line 1: http: `here`: expected an IP address and a port, as 127.0.0.1:9470"]),
             ("folders = 'x'", &["line 1: ", "unknown field `folders`, expected one of `folder`"]),
-            ("[disk]\nfull = 'wait'", &["line 2: disk.full: ", "`wait`", "expected `stop` or `hold`"]),
+            ("[disk]\nfull = 'wait'", &["line 2: disk.full: `wait`: expected stop or hold"]),
             (&format!("{fade}verify = 'countr'"), &["line 6: fade[0].verify: `countr`: expected counter"]),
-            (&format!("{fade}ring = 'x'"), &["line 6: fade[0].ring: invalid type: string \"x\", expected u64"]),
-            (&format!("{fade}window = -5"), &["line 6: fade[0].window: ", "-5", "u32"]),
+            (
+                &format!("{fade}ring = 'x'"),
+                &["line 6: fade[0].ring: `x`: expected a whole number from 0 to 18446744073709551615"],
+            ),
+            (
+                &format!("{fade}window = -5"),
+                &["line 6: fade[0].window: `-5`: expected a whole number from 0 to 4294967295"],
+            ),
             (&format!("{fade}mak = 1"), &["line 6: fade[0]", "`mak`", "`mac`"]),
             ("[[fade]]\nname = 'a'", &["line 1: fade[0]: missing field `interface`"]),
-            ("[[tcp]]\nname = 'a'\naddress = '10.9.0'", &["line 3: tcp[0].address: ", "IP address"]),
+            (
+                "[[tcp]]\nname = 'a'\naddress = '10.9.0'",
+                &["line 3: tcp[0].address: `10.9.0`: expected an IP address, as 10.9.0.2"],
+            ),
             ("title = ", &["line 1: "]),
         ] {
             let error = parse(text).unwrap_err();

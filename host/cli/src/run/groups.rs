@@ -7,13 +7,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fadelink_builder::sink;
+use fadelink_receiver::WrongField;
 use fadelink_runs::files::{HASHES, TRANSMISSIONS};
 use fadelink_sinks::hashes::Blocks;
 use fadelink_sinks::{BlockKind, Kind, Places, Spec};
 use fadelink_wire::{Firmware, Protocol};
 use toml::Spanned;
 
-use super::experiment::{Experiment, File, Full};
+use super::experiment::{Experiment, File, Full, Table};
 use super::{files, folder, places};
 use crate::board::{Common, ConfirmAt, Crates, Fade, GroupSettings};
 use crate::deadline::Limits;
@@ -89,8 +90,11 @@ pub fn check(file: &File) -> Result<(), Usage> {
     Reader { file, folder, is_new: true, run: "", resumed: None, names, places, files }.read().map(drop)
 }
 
+/// Characters of a name: files are called by it and by more, and their names have 255.
+const NAME_MAX: usize = 128;
+
 fn is_name(name: &str) -> bool {
-    !name.is_empty()
+    (1..=NAME_MAX).contains(&name.len())
         && !name.starts_with(['.', '-'])
         && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
 }
@@ -113,9 +117,9 @@ impl Reader<'_> {
     }
 
     /// The name of a board may be part of the names of files, and is its own.
-    fn name<T>(&mut self, table: &Spanned<T>, name: &str) -> Result<(), Usage> {
+    fn name<T: Table>(&mut self, table: &Spanned<T>, name: &str) -> Result<(), Usage> {
         if !is_name(name) {
-            let expected = "expected letters, digits, - _ and ., no . or - first";
+            let expected = format!("expected 1 to {NAME_MAX} letters, digits, - _ and ., no . or - first");
             return Err(self.file.error(table, "name", &format!("`{name}`: {expected}")));
         }
         if self.names.iter().any(|other| other == name) {
@@ -133,7 +137,7 @@ impl Reader<'_> {
     }
 
     /// Refuses a place with a name that a run has for itself, or that would be another one when the run goes on.
-    fn free_name<T>(&self, table: &Spanned<T>, text: &str, place: &str) -> Result<(), Usage> {
+    fn free_name<T: Table>(&self, table: &Spanned<T>, text: &str, place: &str) -> Result<(), Usage> {
         if place.contains("{time}") {
             let what =
                 format!("`{text}`: `{{time}}` is not the name of a file; expected {{run}}, the number of the run");
@@ -152,7 +156,7 @@ impl Reader<'_> {
     }
 
     /// Puts a sink where this board has it; no other may be there.
-    fn place<T>(
+    fn place<T: Table>(
         &mut self,
         table: &Spanned<T>,
         text: &str,
@@ -184,7 +188,7 @@ impl Reader<'_> {
     }
 
     /// The plan of a board with these sinks.
-    fn plan<T>(
+    fn plan<T: Table>(
         &mut self,
         table: &Spanned<T>,
         (name, sinks): (&str, Option<&Vec<String>>),
@@ -267,7 +271,7 @@ impl Reader<'_> {
     }
 
     /// Adds a board to those of its port. Another address, and what the port has, is expected of it.
-    fn add<T, S: PartialEq>(
+    fn add<T: Table, S: PartialEq>(
         &self,
         table: &Spanned<T>,
         senders: &mut Senders,
@@ -309,8 +313,8 @@ impl Reader<'_> {
         for table in &self.file.experiment.udp {
             let udp = table.get_ref();
             if self.file.experiment.disk.full == Full::Hold {
-                let what = "`hold`: not with [[udp]], whose boards cannot wait; expected stop";
-                return Err(self.file.error(table, "full", what));
+                let expected = "not with [[udp]], whose boards cannot wait; expected stop";
+                return Err(self.file.wrong_of("disk", &WrongField::new("full", "hold", expected)));
             }
             let group = udp.group((Senders::Known(Vec::new()), Vec::new(), None), common);
             let group = group.map_err(|wrong| self.file.wrong(table, &wrong))?;
@@ -344,9 +348,6 @@ impl Reader<'_> {
         let group = common.not_durable("the kernel confirms the data of crates");
         let group = group.and_then(|()| crates.group(port, (sinks, None), common.accept));
         let group = group.map_err(|wrong| self.file.wrong(table, &wrong))?;
-        if crates.sources.is_empty() && crates.expect.is_none() {
-            return Err(self.file.error(table, "expect", "expected either sources or expect"));
-        }
         Ok(GroupSettings::Crates(group))
     }
 }

@@ -29,6 +29,8 @@ fn no_value(schema: &mut Schema) {
 
 #[cfg(test)]
 mod tests {
+    use super::super::experiment::File;
+    use super::super::groups;
     use super::*;
 
     #[test]
@@ -48,5 +50,45 @@ mod tests {
             }
         }
         assert!(defaults > 50, "{defaults}");
+    }
+
+    /// An experiment with one board, of which a field has this value.
+    fn with(kind: &str, field: &str, value: i64) -> Result<(), String> {
+        let place = match kind {
+            "fade" => "interface = 'e'\nmac = '02:00:00:00:00:01'\nprotocol = 'fade10g'",
+            "crates" => "sinks = []",
+            _ => "address = '127.0.0.2'\nsinks = ['file:{board}-{stream}.dat']",
+        };
+        let needed = [("port", kind != "fade"), ("window_ns", kind == "crates"), ("expect", kind == "crates")];
+        let needed: String = needed
+            .iter()
+            .filter(|(name, is)| *is && *name != field)
+            .map(|(name, _)| format!("{name} = 1024\n"))
+            .collect();
+        let base = tempfile::tempdir().unwrap();
+        let path = base.path().join("x.toml");
+        std::fs::write(&path, format!("[[{kind}]]\nname = 'a'\n{place}\n{needed}{field} = {value}\n")).unwrap();
+        let file = File::read(&path).map_err(|error| format!("{error:#}"))?;
+        groups::check(&file).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn limits_are_those_that_are_checked() {
+        let schema = schema().to_value();
+        let mut limits = 0;
+        for (kind, table) in [("fade", "Fade"), ("tcp", "Tcp"), ("udp", "Udp"), ("crates", "Crates")] {
+            for (name, field) in schema["$defs"][table]["properties"].as_object().unwrap() {
+                // Its values are powers of two, and fit to the window.
+                let is_ring = name == "ring";
+                for (limit, beyond) in [("minimum", -1), ("maximum", 1)] {
+                    let Some(value) = field[limit].as_i64() else { continue };
+                    let wrong = with(kind, name, value + beyond).unwrap_err();
+                    assert!(wrong.contains(&format!("{kind}[0].{name}: `{}`: expected", value + beyond)), "{wrong}");
+                    assert!(is_ring && kind == "fade" || with(kind, name, value).is_ok(), "{kind}.{name} = {value}");
+                    limits += 1;
+                }
+            }
+        }
+        assert!(limits > 12, "{limits}");
     }
 }

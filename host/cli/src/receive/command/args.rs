@@ -86,9 +86,9 @@ impl Args {
 #[derive(clap::Args)]
 pub struct Network {
     /// With --tcp, --udp: end when this number of streams has ended [default: at Ctrl-C or --duration]
-    #[arg(long, value_name = "N", requires = "by_ip", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", conflicts_with_all = ["interface", "feb"], value_parser = clap::value_parser!(u32).range(1..))]
     pub streams: Option<u32>,
     /// With --udp: start the stream of this board towards this computer, and stop it at the end; repeat for several
-    #[arg(long, value_name = "IP", requires = "udp")]
+    #[arg(long, value_name = "IP", conflicts_with_all = ["interface", "feb", "tcp"])]
     pub board: Vec<Ipv4Addr>,
 }

@@ -26,10 +26,6 @@ fn group(args: &Args) -> Result<(GroupSettings, u32), Usage> {
     let common = Common { limits: plans::limits(args), accept: args.end, durable: args.is_durable(), schedule };
     let any = || Ok::<_, Usage>(Senders::Any(Box::new(plans::of(args)?.remove(0))));
     match &args.kind {
-        Kind::Fade(_) if !board.is_empty() || streams.is_some() => {
-            let name = if streams.is_some() { "--streams" } else { "--board" };
-            Err(Usage(format!("{name}: only with --tcp or --udp")))
-        }
         Kind::Fade(fade) => {
             let mut group = fade.group(&common);
             for (mac, plan) in args.feb.iter().zip(plans::of(args)?) {
@@ -37,9 +33,6 @@ fn group(args: &Args) -> Result<(GroupSettings, u32), Usage> {
                 feb.add_to(&mut group, (plan, fade::WasStopped(false)), &common)?;
             }
             Ok((GroupSettings::Fade(group), args.feb.len() as u32))
-        }
-        Kind::Tcp(_) if !board.is_empty() => {
-            Err(Usage("--board: not with --tcp, where the boards open the connections".into()))
         }
         Kind::Tcp(tcp) => {
             let group = tcp.group((any()?, *streams), &common)?;

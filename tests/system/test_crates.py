@@ -82,7 +82,7 @@ def test_events_that_were_not_synced_are_not_intact(build, tmp_path):
     disk = tmp_path / "disk"
     disk.mkdir()
     env = environment(disk=disk, only_sync=True)
-    builder = build("--sink", f"file:{disk}/messages,every=0.2", env=env)
+    builder = build("--expect", 1, "--sink", f"file:{disk}/messages,every=0.2", env=env)
     crate = Crate(builder.port, 1)
     crate.send(*range(5))
     status, found, err = builder.finish()
@@ -95,7 +95,7 @@ def test_events_that_were_not_synced_are_not_intact(build, tmp_path):
 def test_the_end_does_not_wait_for_a_crate_that_is_gone(build, tmp_path):
     """A crate that lost its power leaves its connection open, inside a message."""
     out = tmp_path / "out.hdf5"
-    builder = build("--sink", f"hdf5:{out},every=3600")
+    builder = build("--expect", 1, "--sink", f"hdf5:{out},every=3600")
     crate = Crate(builder.port, 1)
     crate.send(*range(5))
     half = model.message(1, 5, hits_of(1, 5))[:40]
@@ -361,8 +361,8 @@ def test_push_without_a_client_holds_the_crate_up(build, tmp_path, zeromq):
         (["--kafka", "a:1", "--window-ns", 4096, "--sink", "hdf5:x"], "--events-topic"),
         (["--tcp", 1, "--window-ns", 4096, "--sink", "tape:x"], "sink `tape`"),
         (["--tcp", 1, "--window-ns", 4096, "--sources", "x"], "expected a number"),
-        (["--tcp", 1, "--window-ns", 4096, "--expect", 0], "expected 1 or more"),
-        (["--tcp", 1, "--window-ns", 4096, "--sink", "hdf5:/nowhere/x"], "hdf5:/nowhere/x"),
+        (["--tcp", 1, "--window-ns", 4096, "--expect", 0], "expected 1 to 65536"),
+        (["--tcp", 1, "--window-ns", 4096, "--expect", 1, "--sink", "hdf5:/nowhere/x"], "hdf5:/nowhere/x"),
     ],
 )
 def test_wrong_arguments(words, told):

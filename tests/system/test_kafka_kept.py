@@ -229,7 +229,7 @@ def test_a_connection_over_which_nothing_comes_is_no_stream(setup, command):
         time.sleep(0.5)
     status, found, err = setup.finish(process, stop=False)
     assert status == 0 and found["complete"], (found, err)
-    process = start("--streams", 1)
+    process = start("--streams", 1, *(["--expect", 1] if command == "build" else []))
     crate = setup.crate(1)
     crate.close()
     time.sleep(0.5)

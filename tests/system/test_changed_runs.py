@@ -234,7 +234,7 @@ def changes(folder):
         (claim(lambda run, board: run["files"]["left.dat"].update(bytes=8)), "bytes of the files of file:left.dat,roll=4M"),
         (claim(lambda run, board: run["files"].pop("log.jsonl")), "manifest.json: files: log.jsonl: expected its hash"),
         (claim(lambda run, board: run["files"].update({"a/b.dat": {"bytes": 1}})), "files: a/b.dat: expected the name of a file in the folder"),
-        (claim(lambda run, board: run["files"].update({"../b.dat": {"bytes": 1}})), "files: ../b.dat: expected the name of a file in the folder"),
+        (claim(lambda run, board: run["files"].update({"../b.dat": {"bytes": 1}})), "../b.dat: it is outside the folder of the run, and was not read"),
         (claim(lambda run, board: run.update(error="x")), "manifest.json: error: \"x\": expected nothing"),
         (claim(lambda run, board: run.update(state="done")), "the run is done: expected complete"),
         (lambda: at("more.dat").touch(), "more.dat: it does not belong to the run"),

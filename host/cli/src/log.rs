@@ -1,9 +1,11 @@
 //! Messages of the command: on standard error, or to the journal.
 
+use std::fs::File;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::{fmt, io};
 
+use blake3::{Hash, Hasher};
 use clap::ValueEnum;
 use fadelink_sinks::Output;
 use tracing::{Event, Subscriber};
@@ -54,6 +56,8 @@ pub struct Args {
 struct Log {
     output: Output,
     bytes: u64,
+    /// Of what it has.
+    hasher: Hasher,
     /// Why a message is not in it.
     error: Option<String>,
 }
@@ -70,8 +74,10 @@ fn log() -> MutexGuard<'static, Option<Log>> {
 /// It cannot be created.
 pub fn also_to(path: &Path) -> io::Result<()> {
     let output = Output::resume(path)?;
-    let bytes = output.file().metadata()?.len();
-    *log() = Some(Log { output, bytes, error: None });
+    let mut hasher = Hasher::new();
+    hasher.update_reader(File::open(path)?)?;
+    let bytes = hasher.count();
+    *log() = Some(Log { output, bytes, hasher, error: None });
     Ok(())
 }
 
@@ -82,17 +88,24 @@ pub fn also_to(path: &Path) -> io::Result<()> {
 pub fn check() -> io::Result<()> {
     match &*log() {
         Some(Log { error: Some(error), .. }) => Err(io::Error::other(error.clone())),
-        Some(Log { output, bytes, .. }) => {
+        Some(Log { output, bytes, hasher, .. }) => {
             output.check(*bytes)?;
-            output.file().sync_data()
+            output.file().sync_data()?;
+            let Some(path) = output.path() else { return Ok(()) };
+            let mut found = Hasher::new();
+            found.update_reader(File::open(path)?)?;
+            if found.finalize() == hasher.finalize() {
+                return Ok(());
+            }
+            Err(io::Error::other("its content is not what was written: another program has changed it"))
         }
         None => Ok(()),
     }
 }
 
-/// The run has ended: its log is complete.
-pub fn only_to_the_user() {
-    *log() = None;
+/// The run has ended: its log is complete. Returns its bytes and the hash of what was written; `None`: there was none.
+pub fn only_to_the_user() -> Option<(u64, Hash)> {
+    log().take().map(|log| (log.bytes, log.hasher.finalize()))
 }
 
 /// Writes to the log of the run, if there is one.
@@ -101,10 +114,13 @@ struct ToRun;
 impl io::Write for ToRun {
     fn write(&mut self, text: &[u8]) -> io::Result<usize> {
         let mut log = log();
-        let Some(Log { output, bytes, error }) = &mut *log else { return Ok(text.len()) };
+        let Some(Log { output, bytes, hasher, error }) = &mut *log else { return Ok(text.len()) };
         let written = output.file().write(text);
         match &written {
-            Ok(count) => *bytes += *count as u64,
+            Ok(count) => {
+                *bytes += *count as u64;
+                hasher.update(&text[..*count]);
+            }
             Err(why) if why.kind() == io::ErrorKind::Interrupted => {}
             Err(why) => _ = error.get_or_insert_with(|| why.to_string()),
         }

@@ -1,7 +1,9 @@
 //! Checks a run: its files are those that the manifest lists, and what is in them is what was received.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
+
+use fadelink_sinks::Places;
 
 use crate::claims;
 use crate::files::{self, EXPERIMENT, LOG};
@@ -61,8 +63,8 @@ struct Check<'a> {
     bytes: u64,
     /// Names of the files that need no hash: their words were compared with those of a board, or they may lack some.
     compared: Vec<String>,
-    /// Places of optional sinks that have failed: what they have left there is not looked at.
-    failed: Vec<String>,
+    /// Names of the files of optional sinks that have failed: what they have left there is not looked at.
+    failed: Vec<Places>,
     /// Boards of which there was something to check.
     boards: usize,
 }
@@ -151,7 +153,7 @@ impl Check<'_> {
             if let (true, Some(error)) = (sink.optional, sink.error) {
                 self.notes.push(format!("{name}: {}: it has failed, and is optional: {error}", sink.text));
                 self.compared.extend(sink.names().iter().map(|name| (*name).to_owned()));
-                self.failed.push(sink.place.clone());
+                self.failed.extend(sink.places(&self.scope.folder));
                 continue;
             }
             if sink.dropped > 0 {
@@ -191,9 +193,7 @@ impl Check<'_> {
             let has_text = name.to_str().is_some();
             let name = name.to_string_lossy();
             let is_known = has_text && (files::is_of_the_run(&name) || !listed[&*name].is_null());
-            // Files that roll over have a number before their extension.
-            let stem = |place: &String| Path::new(place).file_stem().map(|stem| stem.to_string_lossy().into_owned());
-            let is_left = self.failed.iter().filter_map(stem).any(|stem| name.starts_with(&stem));
+            let is_left = kind.is_file() && self.failed.iter().any(|places| places.have(&entry.path()));
             if is_known || is_left {
                 continue;
             }
@@ -220,7 +220,9 @@ impl Check<'_> {
             }
         }
         for (name, entry) in listed {
-            if !is_plain(name) && !Path::new(name).is_absolute() {
+            // One that leads out of it is read if that is asked for.
+            let leads_out = Path::new(name).components().any(|part| !matches!(part, Component::Normal(_)));
+            if !is_plain(name) && !leads_out {
                 self.add(format!("manifest.json: files: {name}: expected the name of a file in the folder of the run"));
                 continue;
             }
@@ -264,6 +266,10 @@ pub fn check(run: &Path, outside: bool, depth: Depth) -> Result<Checked, Error> 
     let state = manifest.state();
     if state != "complete" {
         check.add(format!("the run is {state}: {}", why(state)));
+    }
+    let of_folder = files::number_of(&check.scope.folder);
+    if of_folder.is_some_and(|number| manifest.content["run"] != number) {
+        check.add(format!("manifest.json: it is of run {}: expected that of its folder", manifest.content["run"]));
     }
     if !manifest.is_sealed {
         check.add(format!("manifest.json: {CHANGED}"));

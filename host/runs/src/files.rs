@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io;
+use std::path::Path;
 
 /// Name of a run's manifest in its folder.
 pub const MANIFEST: &str = "manifest.json";
@@ -17,6 +18,22 @@ pub const TRANSMISSIONS: &str = ".transmissions";
 pub const UNFINISHED: &str = "unfinished";
 /// End of the name of a file that is not finished.
 pub const PART: &str = ".part";
+
+const PREFIX: &str = "run_";
+/// The largest number of a run. A folder with a larger one is not one of a run, and blocks none.
+pub const LAST: u64 = 999_999_999_999;
+
+/// The name of the folder of a run.
+pub fn name_of(number: u64) -> String {
+    format!("{PREFIX}{number:06}")
+}
+
+/// The number of the run whose folder this is.
+pub fn number_of(path: &Path) -> Option<u64> {
+    let name = path.file_name()?.to_str()?;
+    let number = name.strip_prefix(PREFIX)?.parse().ok()?;
+    (number <= LAST && name == name_of(number)).then_some(number)
+}
 
 /// True of a name of what is noted for a program that goes on, until the manifest has it.
 pub fn is_note(name: &str) -> bool {

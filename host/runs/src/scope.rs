@@ -41,6 +41,12 @@ impl Scope {
             ErrorKind::NotFound => format!("{named}: it is missing"),
             _ => format!("{named}: it cannot be read: {error}"),
         };
+        let is_out = path
+            .strip_prefix(&self.folder)
+            .is_ok_and(|path| path.components().any(|part| part == Component::ParentDir));
+        if is_out && !self.outside {
+            return Err(format!("{named}: it is outside the folder of the run, and was not read (--outside reads it)"));
+        }
         let is_link = fs::symlink_metadata(path).map_err(in_words)?.is_symlink();
         if is_link && !self.outside {
             return Err(format!("{named}: it is a link, and was not followed (--outside follows it)"));

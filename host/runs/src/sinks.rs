@@ -1,9 +1,9 @@
 //! The sinks of a board, as its report has them.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use fadelink_sinks::{FileOptions, Parts, Sender, DESCRIPTION};
+use fadelink_sinks::{FileOptions, Parts, Places, Sender, DESCRIPTION, WINDOWS_END};
 use serde_json::Value;
 
 /// What stands for `{stream}` in the paths of a board, by its report.
@@ -76,13 +76,22 @@ impl<'a> Sink<'a> {
         FileOptions { roll: self.rolls.then_some(1), ..FileOptions::default() }
     }
 
+    /// The names of all files that it may have made.
+    pub fn places(&self, folder: &Path) -> Vec<Places> {
+        let places = Places::new(folder.join(&self.place), self.rolls);
+        match self.kind {
+            "parquet" => vec![places.beside(WINDOWS_END), places],
+            _ => vec![places],
+        }
+    }
+
     /// The names of its files of data in the manifest, in their order.
     pub fn names(&self) -> &[&'a str] {
         self.names.as_deref().unwrap_or_default()
     }
 
     /// Its files of data, in their order: those that the manifest has, or those that are there.
-    pub fn found(&self, folder: &std::path::Path) -> Vec<PathBuf> {
+    pub fn found(&self, folder: &Path) -> Vec<PathBuf> {
         match &self.names {
             Some(names) => names.iter().map(|name| folder.join(name)).collect(),
             None => Parts::found(folder.join(&self.place), self.options()),
@@ -91,6 +100,6 @@ impl<'a> Sink<'a> {
 }
 
 /// The plain files of a board's words that have all of them, in their order; `None`: no sink has any.
-pub fn word_files(folder: &std::path::Path, board: &Value) -> Option<Vec<PathBuf>> {
+pub fn word_files(folder: &Path, board: &Value) -> Option<Vec<PathBuf>> {
     Sink::all(board).iter().find(|sink| sink.kind == "file" && sink.is_whole()).map(|sink| sink.found(folder))
 }

@@ -38,7 +38,7 @@ pub use made::Made;
 pub use options::{size, Options};
 pub use origin::{Origin, Sender};
 pub use outlet::{describe, Error, Onlooker, Outlet, Outlets};
-pub use output::{check_name, place, Output, Writer, DESCRIPTION};
+pub use output::{check_name, place, Output, Writer, DESCRIPTION, WINDOWS_END};
 pub use parts::{FileOptions, Parts};
 pub use places::Places;
 pub use recover::{recover, Recovered, UNCONFIRMED};

@@ -21,6 +21,11 @@ use crate::streams;
 
 /// End of the names of descriptions of files.
 pub const DESCRIPTION: &str = ".json";
+/// End of the name of the table of windows beside a file of Parquet with hits, in the place of its extension.
+pub const WINDOWS_END: &str = ".windows.parquet";
+
+/// Bytes of the name of a file. File systems take 255; the names of what belongs to it, with a number, are longer by 25 at most.
+const NAME_MAX: usize = 255 - 25;
 
 /// Refuses names that are those of other files than data.
 ///
@@ -31,6 +36,12 @@ pub fn check_name(path: &str) -> Result<(), String> {
         if path.ends_with(end) {
             return Err(format!("`{path}`: names that end in `{end}` are those of {what}; expected another name"));
         }
+    }
+    let name = Path::new(path).file_name().map_or(0, |name| name.len());
+    // What stands for a board or a stream in it is an address, with a port, of 48 bytes at most.
+    let added = if ["{stream}", "{feb}"].iter().any(|key| path.contains(key)) { 43 } else { 0 };
+    if name + added > NAME_MAX {
+        return Err(format!("`{path}`: its name has {name} bytes; expected at most {}", NAME_MAX - added));
     }
     Ok(())
 }

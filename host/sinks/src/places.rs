@@ -98,6 +98,14 @@ impl Places {
         own == others || (own.parent() == others.parent() && (has(self, &others) || has(other, &own)))
     }
 
+    /// True if this is the path of one of them, of what it is until it is finished, or of its description.
+    pub fn have(&self, path: &Path) -> bool {
+        let Some(name) = path.file_name() else { return false };
+        let (own, other) = (place(&self.first), place(path));
+        let is_first = own.file_name().is_some_and(|own| own.as_bytes() == of_file(name));
+        own.parent() == other.parent() && (is_first || self.has_number(name))
+    }
+
     /// What is there of the names with numbers.
     ///
     /// # Errors

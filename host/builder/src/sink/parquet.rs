@@ -6,7 +6,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use fadelink_sinks::{End, FileOptions, Output, Parts, Places, Result, Sink};
+use fadelink_sinks::{End, FileOptions, Output, Parts, Places, Result, Sink, WINDOWS_END};
 use parquet::basic::Compression;
 use parquet::data_type::{DataType, Int32Type, Int64Type};
 use parquet::file::metadata::{FileMetaData, KeyValue, ParquetMetaData, ParquetMetaDataWriter, RowGroupMetaData};
@@ -79,9 +79,6 @@ struct Writer {
     groups: Vec<RowGroupMetaData>,
     bytes: u64,
 }
-
-/// End of the name of a file of windows, in the place of the extension.
-const WINDOWS_END: &str = ".windows.parquet";
 
 /// Names of both.
 pub fn places(path: &str, options: FileOptions) -> [Places; 2] {

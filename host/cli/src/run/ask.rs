@@ -8,12 +8,13 @@ use std::time::Duration;
 
 use anyhow::Context;
 use axum::body::Body;
+use fadelink_runs::Manifest;
 use fadelink_sinks::unix_path;
 use http_body_util::BodyExt;
 use hyper::{Method, Request};
 use hyper_util::rt::TokioIo;
 use rustix::net::{socket_with, AddressFamily, SocketFlags, SocketType};
-use serde_json::Value;
+use serde_json::{json, Value};
 use tokio::net::UnixStream;
 
 use super::experiment::File;
@@ -22,6 +23,8 @@ use crate::exit;
 
 /// How often is asked whether the run has begun or ended.
 const TICK: Duration = Duration::from_millis(50);
+/// Longest wait for an answer.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -47,6 +50,11 @@ fn connect(path: &Path) -> io::Result<net::UnixStream> {
 
 /// Asks, and gives the answer.
 async fn ask(socket: &Path, method: Method, path: &str) -> anyhow::Result<Value> {
+    let late = |_| format!("{}: `fadelink run` does not answer in {} s", socket.display(), PATIENCE.as_secs());
+    tokio::time::timeout(PATIENCE, answer(socket, method, path)).await.map_err(late).map_err(anyhow::Error::msg)?
+}
+
+async fn answer(socket: &Path, method: Method, path: &str) -> anyhow::Result<Value> {
     let stream = connect(socket)
         .with_context(|| format!("{}: no `fadelink run` of this experiment is there", socket.display()))?;
     let stream = TokioIo::new(UnixStream::from_std(stream)?);
@@ -64,20 +72,63 @@ async fn ask(socket: &Path, method: Method, path: &str) -> anyhow::Result<Value>
     }
 }
 
-async fn fulfil(socket: &Path, wish: Wish) -> anyhow::Result<Value> {
-    let path = if wish == Wish::Start { "/start" } else { "/stop" };
+/// Waits for the begin of the next run.
+async fn start(socket: &Path) -> anyhow::Result<Value> {
     let before = ask(socket, Method::GET, "/run").await?;
-    ask(socket, Method::POST, path).await?;
+    ask(socket, Method::POST, "/start").await?;
     loop {
         let answer = ask(socket, Method::GET, "/run").await?;
-        let (has_begun, waits) = (answer["runs"] != before["runs"], answer["state"] == "waiting");
-        if waits {
-            if let Some(error) = answer["error"].as_str() {
-                anyhow::bail!("the run has failed: {error}");
-            }
-        }
-        if waits || (wish == Wish::Start && has_begun) {
+        if answer["runs"] != before["runs"] {
             return Ok(answer);
+        }
+        check_error(&answer)?;
+        tokio::time::sleep(TICK).await;
+    }
+}
+
+/// A program that waits for the next run may have failed with this one.
+fn check_error(answer: &Value) -> anyhow::Result<()> {
+    match answer["error"].as_str().filter(|_| answer["state"] == "waiting") {
+        Some(error) => anyhow::bail!("the run has failed: {error}"),
+        None => Ok(()),
+    }
+}
+
+/// How a run has ended, by its manifest: its program does not tell it any more.
+fn by_manifest(run: &Value, folder: &Path) -> anyhow::Result<Value> {
+    let manifest = Manifest::read_sealed(folder)?;
+    anyhow::ensure!(manifest.content["run"] == *run, "{}: it is not of run {run}", folder.display());
+    if let Some(error) = manifest.content["error"].as_str() {
+        anyhow::bail!("the run has failed: {error}");
+    }
+    let complete = manifest.state() == "complete";
+    Ok(json!({ "state": manifest.state(), "run": run, "folder": folder, "complete": complete }))
+}
+
+/// Waits for the end of the run that goes on, or is about to begin; not for that of one which begins behind it.
+async fn stop(socket: &Path) -> anyhow::Result<Value> {
+    let before = ask(socket, Method::GET, "/run").await?;
+    ask(socket, Method::POST, "/stop").await?;
+    // Of one that has not begun it is told later.
+    let goes_on = |answer: &Value| answer["run"].is_u64() && answer["complete"].is_null();
+    let mut of_run = Some(before).filter(goes_on);
+    loop {
+        let answer = ask(socket, Method::GET, "/run").await;
+        let known = of_run.as_ref().map(|run| (&run["run"], run["folder"].as_str().unwrap_or_default()));
+        match (answer, known) {
+            // Another one has begun, or there is no program that waits for one.
+            (Ok(answer), Some((run, folder))) if answer["run"] != *run && answer["error"].is_null() => {
+                return by_manifest(run, folder.as_ref())
+            }
+            (Err(_), Some((run, folder))) => return by_manifest(run, folder.as_ref()),
+            (answer, _) => {
+                let answer = answer?;
+                check_error(&answer)?;
+                if answer["state"] == "waiting" {
+                    return Ok(answer);
+                }
+                of_run = of_run.or_else(|| Some(answer).filter(goes_on));
+            }
         }
         tokio::time::sleep(TICK).await;
     }
@@ -91,7 +142,13 @@ async fn fulfil(socket: &Path, wish: Wish) -> anyhow::Result<Value> {
 pub fn run(args: &Args, wish: Wish) -> anyhow::Result<ExitCode> {
     let file = File::read(&args.file)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let answer = runtime.block_on(fulfil(&file.experiment.folder.join(SOCKET), wish))?;
+    let answer = runtime.block_on(async {
+        let socket = file.experiment.folder.join(SOCKET);
+        match wish {
+            Wish::Start => start(&socket).await,
+            Wish::Stop => stop(&socket).await,
+        }
+    })?;
     out!("{answer:#}");
     Ok(exit::of_data(wish == Wish::Start || answer["complete"] == true))
 }

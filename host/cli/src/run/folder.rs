@@ -3,12 +3,14 @@
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context;
-use fadelink_runs::files::{is_of_the_run, EXPERIMENT, LOG, MANIFEST, PART, TRANSMISSIONS, UNFINISHED};
+use fadelink_runs::files::{
+    is_of_the_run, name_of, number_of, EXPERIMENT, LAST, LOG, MANIFEST, PART, TRANSMISSIONS, UNFINISHED,
+};
 use fadelink_sinks::durable;
 use rustix::fs::{flock, open, FlockOperation, Mode, OFlags};
 
@@ -17,10 +19,7 @@ use crate::exit::Usage;
 /// Socket of the program that has the folder of the runs.
 pub const SOCKET: &str = "control.socket";
 /// File that is locked by this program.
-const LOCK: &str = "lock";
-const PREFIX: &str = "run_";
-/// The largest number of a run. A folder with a larger one is not one of a run, and blocks none.
-const LAST: u64 = 999_999_999_999;
+pub const LOCK: &str = "lock";
 
 /// The folder of the runs; no other program may begin a run in it.
 pub struct Runs {
@@ -36,18 +35,13 @@ pub struct RunFolder {
     pub path: PathBuf,
     /// Number of the run.
     pub number: u64,
+    /// What tells it from another one with its name; `None`: it cannot be looked at.
+    identity: Option<(u64, u64)>,
 }
 
-/// The name of the folder of a run.
-fn name_of(number: u64) -> String {
-    format!("{PREFIX}{number:06}")
-}
-
-/// The number of the run whose folder this is.
-pub fn number_of(path: &Path) -> Option<u64> {
-    let name = path.file_name()?.to_str()?;
-    let number = name.strip_prefix(PREFIX)?.parse().ok()?;
-    (number <= LAST && name == name_of(number)).then_some(number)
+/// Device and number of what is there; a link is not followed.
+fn identity(path: &Path) -> io::Result<(u64, u64)> {
+    path.symlink_metadata().map(|found| (found.dev(), found.ino()))
 }
 
 /// The content of the mark, of the same length for any time.
@@ -56,11 +50,32 @@ fn mark(time: Duration) -> String {
 }
 
 impl RunFolder {
+    fn at(path: PathBuf, number: u64) -> RunFolder {
+        let identity = identity(&path).ok();
+        RunFolder { path, number, identity }
+    }
+
+    /// Whether it is still the one that has its name: what has come to its place is not touched.
+    ///
+    /// # Errors
+    /// It was moved, removed or replaced; the operating system's.
+    pub fn check(&self) -> io::Result<()> {
+        match identity(&self.path) {
+            Ok(found) if self.identity == Some(found) => Ok(()),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => {
+                let path = self.path.display();
+                Err(io::Error::other(format!("{path}: the folder of the run was moved, removed or replaced")))
+            }
+        }
+    }
+
     /// The run begins. Until its notes are dropped it is found by this mark.
     ///
     /// # Errors
     /// The operating system's.
     pub fn begins(&self) -> io::Result<()> {
+        self.check()?;
         durable::replace(&self.path.join(UNFINISHED), mark(Duration::ZERO).as_bytes()).map(drop)
     }
 
@@ -74,6 +89,7 @@ impl RunFolder {
 
     /// The mark. What others have put in its place is not opened.
     fn mark_of(&self, options: &mut fs::OpenOptions) -> io::Result<File> {
+        self.check()?;
         let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
         let file = options.custom_flags(flags.bits() as i32).open(self.path.join(UNFINISHED))?;
         if !durable::is_alone(&file.metadata()?) {
@@ -98,6 +114,7 @@ impl RunFolder {
     /// # Errors
     /// The operating system's; it has other files.
     pub fn abandon(&self) -> io::Result<()> {
+        self.check()?;
         let is_list = |name: &str| name.ends_with(TRANSMISSIONS);
         let of_the_begin = |name: &str| name == UNFINISHED || is_of_the_run(name) || is_list(name);
         let mut lists = Vec::new();
@@ -165,7 +182,30 @@ impl Runs {
         // Absolute, as messages and manifests name it.
         let folder = folder.canonicalize().with_context(named)?;
         check_name(&folder)?;
-        Ok(Runs { folder, lock })
+        let runs = Runs { folder, lock };
+        runs.tidy().with_context(named)?;
+        Ok(runs)
+    }
+
+    /// Removes what is left of a program that was killed before it had put anything into the folder of its run, and tells that it is
+    /// not known which numbers were given.
+    fn tidy(&self) -> io::Result<()> {
+        let last = self.last();
+        if let Err(text) = &last {
+            tracing::warn!(
+                "folder {}: {LOCK}: `{}`: expected the number of the last run; numbers go on behind those of the runs that are here",
+                self.folder.display(),
+                text.escape_default()
+            );
+        }
+        let mut all = self.named()?;
+        let newest = all.pop();
+        let before = all.last().map_or(0, |run| run.number).max(last.unwrap_or(0));
+        // Of one that is not empty the removal fails.
+        if let Some(run) = newest.filter(|run| run.number == before + 1 && fs::remove_dir(&run.path).is_ok()) {
+            tracing::info!("folder {}: it was empty, and was removed", run.path.display());
+        }
+        Ok(())
     }
 
     /// Where it is.
@@ -177,9 +217,10 @@ impl Runs {
     ///
     /// # Errors
     /// The operating system's.
-    pub fn all(&self) -> io::Result<Vec<RunFolder>> {
+    pub fn all(&self) -> anyhow::Result<Vec<RunFolder>> {
+        let all = self.named().with_context(|| format!("folder {}", self.folder.display()))?;
         let is_link = |folder: &RunFolder| folder.path.symlink_metadata().is_ok_and(|found| found.is_symlink());
-        Ok(self.named()?.into_iter().filter(|folder| !is_link(folder)).collect())
+        Ok(all.into_iter().filter(|folder| !is_link(folder)).collect())
     }
 
     /// All that has the name of a run.
@@ -188,27 +229,40 @@ impl Runs {
         for entry in fs::read_dir(&self.folder)? {
             let path = entry?.path();
             if let Some(number) = number_of(&path) {
-                all.push(RunFolder { path, number });
+                all.push(RunFolder::at(path, number));
             }
         }
         all.sort_by_key(|folder| folder.number);
         Ok(all)
     }
 
-    /// The number of the last run that has begun; 0: none is known.
-    fn last(&self) -> u64 {
+    /// The number of the last run that has begun; 0: none has.
+    ///
+    /// # Errors
+    /// What is there instead.
+    fn last(&self) -> Result<u64, String> {
         let mut text = [0; 32];
         let read = self.lock.read_at(&mut text, 0).unwrap_or(0);
         let text = String::from_utf8_lossy(&text[..read]);
-        text.trim_end().parse().ok().filter(|number| *number <= LAST).unwrap_or(0)
+        match text.trim_end() {
+            "" => Ok(0),
+            text => text.parse().ok().filter(|number| *number <= LAST).ok_or_else(|| text.to_owned()),
+        }
+    }
+
+    /// The number of the last run that has begun is this one.
+    fn note(&self, number: u64) -> io::Result<()> {
+        let text = format!("{number:012}\n");
+        self.lock.write_all_at(text.as_bytes(), 0)?;
+        self.lock.set_len(text.len() as u64)
     }
 
     /// This run has begun.
     ///
     /// # Errors
     /// The operating system's.
-    pub fn has_begun(&self, run: &RunFolder) -> io::Result<()> {
-        self.lock.write_all_at(format!("{:012}\n", run.number).as_bytes(), 0)
+    pub fn has_begun(&self, run: &RunFolder) -> anyhow::Result<()> {
+        self.note(run.number).with_context(|| format!("folder {}: {LOCK}", self.folder.display()))
     }
 
     /// This run has not begun after all, and its folder is not there: its number is that of the next one.
@@ -216,8 +270,8 @@ impl Runs {
     /// # Errors
     /// The operating system's.
     pub fn give_back(&self, run: &RunFolder) -> io::Result<()> {
-        match self.last() == run.number {
-            true => self.has_begun(&RunFolder { number: run.number - 1, path: PathBuf::new() }),
+        match self.last() == Ok(run.number) {
+            true => self.note(run.number - 1),
             false => Ok(()),
         }
     }
@@ -228,13 +282,15 @@ impl Runs {
     /// The operating system's.
     pub fn next(&self) -> anyhow::Result<RunFolder> {
         let all = self.named().with_context(|| format!("folder {}", self.folder.display()))?;
-        let last = all.last().map_or(0, |last| last.number).max(self.last());
+        let last = all.last().map_or(0, |last| last.number).max(self.last().unwrap_or(0));
         let number = Some(last + 1).filter(|number| *number <= LAST).with_context(|| {
             format!("folder {}: {} has the last number: move it away", self.folder.display(), name_of(last))
         })?;
         let path = self.folder.join(name_of(number));
         fs::create_dir(&path).with_context(|| format!("folder {}", path.display()))?;
-        Ok(RunFolder { path, number })
+        let run = RunFolder::at(path, number);
+        run.check().inspect_err(|_| _ = fs::remove_dir(&run.path))?;
+        Ok(run)
     }
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use fadelink_builder::sink;
 use fadelink_receiver::WrongField;
-use fadelink_runs::files::{HASHES, TRANSMISSIONS};
+use fadelink_runs::files::{number_of, HASHES, TRANSMISSIONS};
 use fadelink_sinks::hashes::Blocks;
 use fadelink_sinks::{BlockKind, Kind, Places, Spec};
 use fadelink_wire::{Firmware, Protocol};
@@ -132,7 +132,7 @@ impl Reader<'_> {
 
     /// A sink as this board and this run have it.
     fn named(&self, text: &str, board: &str) -> String {
-        let run = folder::number_of(self.folder).unwrap_or(0);
+        let run = number_of(self.folder).unwrap_or(0);
         text.replace("{board}", board).replace("{run}", &run.to_string())
     }
 
@@ -155,6 +155,16 @@ impl Reader<'_> {
         Ok(())
     }
 
+    /// True of what the program has for itself, outside the folder of a run.
+    fn is_used(&self, place: &Path) -> bool {
+        let runs = &self.file.experiment.folder;
+        let own = [runs.join(folder::LOCK), runs.join(folder::SOCKET), self.file.path.clone()];
+        let boards = self.file.experiment.fade.iter().filter_map(|board| board.get_ref().registers.as_ref());
+        let read =
+            boards.chain(&self.file.experiment.kafka_config_file).map(|path| self.file.path.with_file_name(path));
+        own.into_iter().chain(read).any(|path| places::real(&path) == places::real(place))
+    }
+
     /// Puts a sink where this board has it; no other may be there.
     fn place<T: Table>(
         &mut self,
@@ -166,6 +176,11 @@ impl Reader<'_> {
     ) -> Result<(), Usage> {
         let is_path = kind.is_none_or(Kind::is_path);
         if is_path {
+            let of_run = if self.is_new { self.folder.join("run") } else { self.folder.to_owned() };
+            if self.is_used(&of_run.join(&*place)) {
+                let what = format!("`{text}`: it is a file that `fadelink run` reads itself; expected another name");
+                return Err(self.file.error(table, "sinks", &what));
+            }
             if self.is_new {
                 places::check(self.folder, place)
                     .map_err(|what| self.file.error(table, "sinks", &format!("`{text}`: {what}")))?;

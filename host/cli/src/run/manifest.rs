@@ -155,6 +155,11 @@ fn timeline(entries: &[Entry]) -> Value {
     json!(times)
 }
 
+/// What the manifest says of a file.
+fn entry(bytes: u64, hash: &blake3::Hash) -> Value {
+    json!({ "bytes": bytes, "blake3": hash.to_hex().as_str() })
+}
+
 /// The entry of a file that each run has; of one that is not there the check tells.
 fn entry_of_own(path: &Path) -> io::Result<Option<Value>> {
     match files::entry(path) {
@@ -197,6 +202,7 @@ impl Manifest {
     }
 
     fn write(&self) -> io::Result<()> {
+        self.folder.check()?;
         durable::replace(&self.folder.path.join(MANIFEST), sealed(self.content.clone()).as_bytes()).map(drop)
     }
 
@@ -294,8 +300,9 @@ impl Manifest {
         files::list(&self.folder.path, &mut others, &mut listed);
         self.content["files"] = listed.into();
         self.list(boards);
-        let copy = entry_of_own(&self.folder.path.join(EXPERIMENT))?;
-        self.seal(copy)
+        let of_own = |name: &str| entry_of_own(&self.folder.path.join(name));
+        let (copy, log) = (of_own(EXPERIMENT)?, of_own(LOG)?);
+        self.seal(copy, log)
     }
 
     /// These boards, and the files of their sinks.
@@ -310,8 +317,7 @@ impl Manifest {
     }
 
     /// Writes the manifest for the last time, with the entries of the experiment's `copy` and of the log.
-    fn seal(mut self, copy: Option<Value>) -> io::Result<()> {
-        let log = entry_of_own(&self.folder.path.join(LOG))?;
+    fn seal(mut self, copy: Option<Value>, log: Option<Value>) -> io::Result<()> {
         for (name, entry) in [(EXPERIMENT, copy), (LOG, log)] {
             if let Some(entry) = entry {
                 self.content["files"][name] = entry;
@@ -326,6 +332,7 @@ impl Manifest {
     /// # Errors
     /// The operating system's.
     pub fn drop_notes(&self) -> io::Result<()> {
+        self.folder.check()?;
         for entry in std::fs::read_dir(&self.folder.path)? {
             let entry = entry?;
             if entry.file_name().to_str().is_some_and(is_note) {
@@ -336,22 +343,20 @@ impl Manifest {
     }
 
     /// Adds the results of the run, and writes it: the worst verdict of its boards, and its files. `ask`: boards are asked for their
-    /// registers.
+    /// registers. `log`: bytes and hash of what was written there.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// It cannot be written; hashes of words are not those that were written, and it says so.
     pub fn finish(
         mut self,
         file: &File,
         outcomes: Vec<Outcome>,
         (ended_by, error): (&str, Option<String>),
-        state: State,
+        (state, log): (State, Option<(u64, blake3::Hash)>),
         ask: bool,
     ) -> io::Result<()> {
-        self.content["state"] = if error.is_some() { "failed" } else { state.name() }.into();
-        self.content["ended_by"] = ended_by.into();
-        self.content["error"] = error.into();
         self.content["end"] = moment(file, ask);
+        let mut changed = None;
         let (mut boards, mut groups) = (Vec::new(), Vec::new());
         for mut outcome in outcomes {
             let mut group = outcome.of_the_whole();
@@ -360,6 +365,9 @@ impl Manifest {
                 let settings = settings_of(&self.content["experiment"], board["name"].as_str().unwrap_or_default());
                 if outcome.key != "crates" {
                     (board["hashes"], board["timeline"]) = hashes_of(&self.folder.path, &board, &settings)?;
+                    if board["complete"] == true && board["hashes"]["bytes"] != board["bytes"] {
+                        changed.get_or_insert(format!("{}: another program has changed its hashes", board["name"]));
+                    }
                 }
                 board["settings"] = settings;
                 boards.push(board);
@@ -367,9 +375,15 @@ impl Manifest {
             group.insert("boards".into(), names.into());
             groups.push(Value::from(group));
         }
+        let error = error.or_else(|| changed.clone());
+        self.content["state"] = if error.is_some() { "failed" } else { state.name() }.into();
+        self.content["ended_by"] = ended_by.into();
+        self.content["error"] = error.into();
         self.content["groups"] = groups.into();
         self.list(boards);
-        let copy = json!({ "bytes": file.text.len(), "blake3": blake3::hash(file.text.as_bytes()).to_hex().as_str() });
-        self.seal(Some(copy))
+        let copy = entry(file.text.len() as u64, &blake3::hash(file.text.as_bytes()));
+        let log = log.map(|(bytes, hash)| entry(bytes, &hash));
+        self.seal(Some(copy), log)?;
+        changed.map_or(Ok(()), |what| Err(io::Error::other(what)))
     }
 }

@@ -345,12 +345,12 @@ impl Run<'_> {
         }
         let is_kept = outcomes.iter().flat_map(|outcome| &outcome.boards).all(|board| board["kept"] == true);
         metrics::set_of_program("fadelink_run_active", 0.0);
-        log::only_to_the_user();
+        let logged = log::only_to_the_user();
         let written = if may_go_on {
             self.manifest.interrupted(outcomes, error)
         } else {
             // Who gives up waits for no answer.
-            self.manifest.finish(self.file, outcomes, (&ended_by, error), state, !both.0.must_abort())
+            self.manifest.finish(self.file, outcomes, (&ended_by, error), (state, logged), !both.0.must_abort())
         };
         let result = result.and(written.with_context(|| in_folder("the manifest")));
         if result.is_ok() {

@@ -6,21 +6,36 @@ use anyhow::Context;
 use fadelink_runs::files::{EXPERIMENT, LOG};
 use fadelink_sinks::durable;
 
-use super::experiment::File;
-use super::folder::{RunFolder, Runs};
+use super::experiment::{Disk, File, Full};
+use super::folder::{free_space, RunFolder, Runs};
 use super::groups::{self, Resumed};
 use super::manifest::Manifest;
 use super::{crash, files, Run};
 use crate::board::{ConfirmAt, GroupSettings};
 use crate::log;
 
+/// A run ends where its disk is full, so none begins there.
+fn check_disk(file: &File, runs: &Runs) -> anyhow::Result<()> {
+    let Disk { reserve, full } = &file.experiment.disk;
+    let in_folder = || format!("folder {}", runs.path().display());
+    let free = free_space(runs.path()).with_context(in_folder)?;
+    let reserve = reserve.0 .0;
+    anyhow::ensure!(
+        *full == Full::Hold || free >= reserve,
+        "{}: {free} bytes are free on its disk, less than disk.reserve ({reserve}); make space, or reserve less",
+        in_folder()
+    );
+    Ok(())
+}
+
 /// A new run.
 ///
 /// # Errors
 /// It cannot begin: nothing of it is left.
 pub(super) fn next<'a>(file: &'a File, runs: &Runs) -> anyhow::Result<Run<'a>> {
+    check_disk(file, runs)?;
     let folder = runs.next()?;
-    match begin_in(file, &folder).and_then(|manifest| runs.has_begun(&folder).map(|()| manifest).map_err(Into::into)) {
+    match begin_in(file, &folder).and_then(|manifest| runs.has_begun(&folder).map(|()| manifest)) {
         Ok(manifest) => Ok(Run { file, folder, manifest, resumed: None }),
         Err(error) => {
             log::only_to_the_user();

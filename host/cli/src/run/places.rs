@@ -1,6 +1,6 @@
 //! Whether the sinks of a run will find the folders of their files.
 
-use std::path::{Component, Path};
+use std::path::{Component, Path, PathBuf};
 
 /// Checks the place of a sink before there is a run: its folder must be there. `runs`: the folder of the runs. It is made, with those
 /// above it, and in it the folder of the run, which relative places are in; no other one is.
@@ -29,6 +29,19 @@ pub fn check(runs: &Path, place: &str) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// The same for all paths of a file, also in a folder that is not there yet.
+pub fn real(path: &Path) -> PathBuf {
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let mut real = PathBuf::new();
+    for part in absolute.components() {
+        match part {
+            Component::ParentDir => _ = real.pop(),
+            part => real.push(part),
+        }
+    }
+    fadelink_sinks::place(&real)
 }
 
 #[cfg(test)]

@@ -38,12 +38,28 @@ WRONG = [
     [FADELINK, "build", "--kafka", "127.0.0.1:1", "--window-ns", 65536],
     [FADELINK, "build", "--tcp", 5000, "--window-ns", 65536, "--expect", 1 << 32],
     [FADELINK, "build", "--tcp", 5000, "--window-ns", 65536, "--expect", 1, "--sink", "zmq-pub:tcp://a"],
-    *([FADELINK, "build", source, 5000, "--window-ns", 65536, "--expect", 1, *words]
-      for source, others in (
-          ("--tcp", (["--group", "a"], ["--name", "a"], ["--messages", "a"], ["--events-topic", "a"], ["--partitions", 1],
-                     ["--from-oldest"], ["--append"], ["--kafka-config", "a=b"], ["--kafka-config-file", "a"], ["--kafka", "a:1"])),
-          ("--kafka", (["--listen", "127.0.0.1"], ["--addresses", "127.0.0.1"], ["--streams", 1], ["--sink", "file:a"])))
-      for words in others),
+    *(
+        [FADELINK, "build", source, 5000, "--window-ns", 65536, "--expect", 1, *words]
+        for source, others in (
+            (
+                "--tcp",
+                (
+                    ["--group", "a"],
+                    ["--name", "a"],
+                    ["--messages", "a"],
+                    ["--events-topic", "a"],
+                    ["--partitions", 1],
+                    ["--from-oldest"],
+                    ["--append"],
+                    ["--kafka-config", "a=b"],
+                    ["--kafka-config-file", "a"],
+                    ["--kafka", "a:1"],
+                ),
+            ),
+            ("--kafka", (["--listen", "127.0.0.1"], ["--addresses", "127.0.0.1"], ["--streams", 1], ["--sink", "file:a"])),
+        )
+        for words in others
+    ),
     *([*RECEIVE, *FEB, *words] for words in (["--listen", "127.0.0.1"], ["--receive-buffer", 1], ["--streams", 1])),
     [*RECEIVE, *FEB, "--window", 0],
     [*RECEIVE, *FEB, "--window", 65],

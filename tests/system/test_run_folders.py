@@ -6,13 +6,11 @@ import os
 import signal
 import socket
 import subprocess
-import time
 
 import pytest
 from support.control import ask, state
 from support.lab import Lab
 from support.netns import sh, wait_for
-from support.paths import FADELINK
 
 WORDS = bytes(8000)
 

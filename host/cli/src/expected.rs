@@ -1,6 +1,6 @@
 //! What was expected instead of a wrong value, where a library says it in its own words.
 
-/// In words for users; `None`: these are no words of the standard library.
+/// In words for users; `None`: the standard library says nothing like this.
 pub fn in_words(said: &str) -> Option<String> {
     Some(match said {
         "invalid digit found in string"

@@ -78,7 +78,9 @@ def test_boards_that_send_on_are_cut_off(lab):
         bench.fadelink("receive", "--tcp", port, "--json", "--sink", f"file:{bench.tmp}/{port}-{{stream}}.dat", *words)
         for port, words in [(10003, ["--duration", 1]), (10004, ["--streams", 1, "--packets", 2]), (10005, [])]
     ]
-    build = bench.fadelink("build", "--tcp", 10006, "--window-ns", WINDOW_NS, "--expect", 1, "--json", "--duration", 1, "--sink", f"file:{bench.tmp}/x.dat")
+    build = bench.fadelink(
+        "build", "--tcp", 10006, "--window-ns", WINDOW_NS, "--expect", 1, "--json", "--duration", 1, "--sink", f"file:{bench.tmp}/x.dat"
+    )
     silent = connect(bench, 10005, 30)
     for one in silent[:20]:
         one.sendall(COUNTER)

@@ -1,6 +1,7 @@
 //! File descriptors of the process. Others may open connections, and so take descriptors that files need: the last ones are kept, and
 //! those that a connection will need for its files are promised to it before it is accepted.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::net::SocketAddr;
@@ -71,15 +72,17 @@ pub fn is_among_last(descriptor: RawFd) -> bool {
 pub enum Local {
     /// A TCP port.
     Port(u16),
-    /// A UNIX socket.
+    /// A UNIX socket; of one without a file its name, behind `@`.
     Path(PathBuf),
 }
 
 /// The address of a socket.
 fn local(address: SocketAddrAny) -> Option<Local> {
     if address.address_family() == AddressFamily::UNIX {
-        let path = SocketAddrUnix::try_from(address).ok()?.path_bytes()?.to_owned();
-        return Some(Local::Path(std::ffi::OsStr::from_bytes(&path).into()));
+        let address = SocketAddrUnix::try_from(address).ok()?;
+        let in_abstract = || Some([b"@", address.abstract_name()?].concat());
+        let path = address.path_bytes().map(<[u8]>::to_vec).or_else(in_abstract)?;
+        return Some(Local::Path(OsStr::from_bytes(&path).into()));
     }
     SocketAddr::try_from(address).ok().map(|address| Local::Port(address.port()))
 }
@@ -95,7 +98,41 @@ pub fn turn_away(descriptor: RawFd, expected: &Local) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Read;
+    use std::net::{TcpListener, TcpStream};
+    use std::os::fd::AsRawFd;
+    use std::os::linux::net::SocketAddrExt;
+    use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
+
     use super::*;
+
+    #[test]
+    fn connections_of_one_place_are_turned_away() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("socket");
+        let [unix, tcp] = [Local::Path(path.clone()), Local::Port(0)];
+        let listener = UnixListener::bind(&path).unwrap();
+        let mut client = UnixStream::connect(&path).unwrap();
+        let accepted = listener.accept().unwrap().0;
+        assert!(!turn_away(accepted.as_raw_fd(), &tcp) && turn_away(accepted.as_raw_fd(), &unix));
+        assert_eq!(client.read(&mut [0]).unwrap(), 0);
+
+        let name = format!("fadelink-{}", std::process::id());
+        let address = SocketAddr::from_abstract_name(&name).unwrap();
+        let listener = UnixListener::bind_addr(&address).unwrap();
+        let _client = UnixStream::connect_addr(&address).unwrap();
+        let accepted = listener.accept().unwrap().0;
+        assert!(turn_away(accepted.as_raw_fd(), &Local::Path(format!("@{name}").into())));
+
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let mut client = TcpStream::connect(address).unwrap();
+        let accepted = listener.accept().unwrap().0;
+        assert!(!turn_away(accepted.as_raw_fd(), &tcp) && !turn_away(accepted.as_raw_fd(), &unix));
+        assert!(turn_away(accepted.as_raw_fd(), &Local::Port(address.port())));
+        assert_eq!(client.read(&mut [0]).unwrap(), 0);
+        assert!(!turn_away(fs::File::open(folder.path()).unwrap().as_raw_fd(), &unix), "it is no socket");
+    }
 
     #[test]
     fn what_is_promised_counts_until_it_is_opened() {

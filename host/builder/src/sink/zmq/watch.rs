@@ -1,23 +1,20 @@
 //! Connections that the library accepts. It accepts all of them, and keeps those that say nothing for 30 s, so that clients could take
-//! every file descriptor of the process. Here they have a second for their first words, and leave at once when descriptors are scarce:
+//! every file descriptor of the process. Here they have 2 s for their first words, and leave at once when descriptors are scarce:
 //! the library tells the descriptor of each that it accepts, and its number tells how many there are.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 use std::thread::JoinHandle;
-use std::time::Duration;
 
 use fadelink_receiver::descriptors::{is_among_last, turn_away, Local};
 use fadelink_sinks::Result;
 use zmq::{Context, Socket, SocketEvent, SocketType};
 
-use super::milliseconds;
-
-/// Time for the first words of a client.
-const HANDSHAKE: Duration = Duration::from_secs(1);
-/// Longest wait for an event, before it is looked whether there will be more.
-const LOOK: Duration = Duration::from_secs(1);
+/// Time for the first words of a client, in milliseconds.
+const HANDSHAKE: i32 = 2000;
+/// Longest wait for an event, before it is looked whether there will be more, in milliseconds.
+const LOOK: i32 = 1000;
 /// Where the library tells its events, of a context.
 const EVENTS: &str = "inproc://accepted";
 
@@ -33,11 +30,11 @@ pub struct Watch {
 impl Watch {
     /// Begins to watch a socket that is not bound yet.
     pub fn over(socket: &Socket, context: &Context) -> Result<Prepared> {
-        socket.set_handshake_ivl(milliseconds(HANDSHAKE))?;
+        socket.set_handshake_ivl(HANDSHAKE)?;
         socket.monitor(EVENTS, SocketEvent::ACCEPTED as i32)?;
         let events = context.socket(SocketType::PAIR)?;
         events.set_linger(0)?;
-        events.set_rcvtimeo(milliseconds(LOOK))?;
+        events.set_rcvtimeo(LOOK)?;
         events.connect(EVENTS)?;
         Ok(Prepared(events))
     }

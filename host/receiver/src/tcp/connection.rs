@@ -40,7 +40,7 @@ struct Question {
     came: u64,
 }
 
-/// Time in which a sink has kept what comes from being read.
+/// Time behind the question for the end in which a sink has kept what comes from being read.
 #[derive(Debug, Default)]
 struct Stalls {
     all: Duration,
@@ -49,13 +49,19 @@ struct Stalls {
 }
 
 impl Stalls {
-    fn add(&mut self) {
-        self.all += self.since.take().map(|since| since.elapsed()).filter(|time| *time >= STALL).unwrap_or_default();
+    /// The one of now, behind the question for the end.
+    fn now(&self, question: Option<&Question>) -> Duration {
+        let begin = self.since.and_then(|since| Some(since.max(question?.at)));
+        begin.map(|begin| begin.elapsed()).filter(|time| *time >= STALL).unwrap_or_default()
     }
 
-    fn total(&self) -> Duration {
-        let now = self.since.map(|since| since.elapsed()).filter(|time| *time >= STALL);
-        (self.all + now.unwrap_or_default()).min(STALLS)
+    fn end(&mut self, question: Option<&Question>) {
+        self.all += self.now(question);
+        self.since = None;
+    }
+
+    fn total(&self, question: Option<&Question>) -> Duration {
+        (self.all + self.now(question)).min(STALLS)
     }
 }
 
@@ -64,7 +70,7 @@ pub struct Stall<'a>(&'a Connection);
 
 impl Drop for Stall<'_> {
     fn drop(&mut self) {
-        self.0.stalls().add();
+        self.0.stalls().end(self.0.question.get());
     }
 }
 
@@ -227,9 +233,8 @@ impl Connection {
 
     /// Gives it up when its time is over.
     pub(super) fn end_in_time(&self, limit: Duration) {
-        let Some((time, bytes)) = self.goes_on().filter(|(time, _)| *time >= limit + self.stalls().total()) else {
-            return;
-        };
+        let limit = limit + self.stalls().total(self.question.get());
+        let Some((time, bytes)) = self.goes_on().filter(|(time, _)| *time >= limit) else { return };
         let seconds = time.as_secs();
         self.give_up(match bytes {
             0 => format!("nothing came for {seconds} s after the end was asked for"),
@@ -359,16 +364,26 @@ mod tests {
 
     #[test]
     fn time_in_which_a_sink_stands_still_is_not_the_boards() {
+        let question = Question { at: Instant::now().checked_sub(4 * STALL).unwrap(), came: 0 };
+        let begun = |before: Duration| Stalls { all: Duration::ZERO, since: Instant::now().checked_sub(before) };
+        for (before, question, expected) in [
+            (2 * STALL, Some(&question), 2 * STALL),
+            (9 * STALL, Some(&question), 4 * STALL),
+            (STALL / 2, Some(&question), Duration::ZERO),
+            (9 * STALL, None, Duration::ZERO),
+        ] {
+            let mut stalls = begun(before);
+            for _ in 0..2 {
+                let total = stalls.total(question);
+                assert!((expected..expected + STALL).contains(&total), "{before:?}: {total:?}, expected {expected:?}");
+                stalls.end(question);
+            }
+        }
         let (connection, _board) = pair();
         connection.ask().unwrap();
-        drop(connection.stall());
-        assert_eq!(connection.stalls().total(), Duration::ZERO, "it is slow, and goes on");
-        let stall = connection.stall();
-        connection.stalls().since = Instant::now().checked_sub(2 * STALL);
-        assert!(connection.stalls().total() >= 2 * STALL);
+        let _stall = connection.stall();
+        connection.stalls().all = 2 * STALL;
         connection.end_in_time(STALL);
         assert!(connection.given_up().is_none());
-        drop(stall);
-        assert!(connection.stalls().total() >= 2 * STALL, "and when it goes on");
     }
 }

@@ -1,6 +1,7 @@
 """What others do to a listening socket costs a bounded amount of memory, time and file descriptors, and no data of a board."""
 
 import contextlib
+import json
 import os
 import re
 import resource
@@ -117,6 +118,47 @@ def test_idle_connections_keep_no_board_out(lab, allow_many, text, data, limit):
     assert counts["displaced_connections"] > 0 and (counts["refused"] > 0) == bool(limit), counts
     process.signal(signal.SIGTERM)
     process.finish()
+
+
+def test_strangers_take_no_descriptor_of_a_file(lab, allow_many):
+    """Each connection that sends something opens files: it is accepted when there are descriptors for them. The metrics of streams that
+    have ended are bounded."""
+    bench, limit = lab.bench, 300
+    words = ["receive", "--tcp", 10000, "--json", "--end", "told", "--metrics", "127.0.0.1:9470"]
+    sinks = ["--sink", f"file:{bench.tmp}/{{stream}}.dat", "--sink", f"hashes:{bench.tmp}/{{stream}}.hashes"]
+    process = bench.start(bench.pc_ns, "prlimit", f"--nofile={limit}:{limit}", *bench.fadelink_words(*words, *sinks))
+    sender = board(lab, COUNTER)
+    name = f"127.0.0.1:{sender.getsockname()[1]}"
+
+    def metrics():
+        return bench.run_in(bench.pc_ns, "curl", "-s", "http://127.0.0.1:9470/metrics")
+
+    wait_for(lambda: f'fadelink_received_bytes_total{{board="{name}"}} {len(COUNTER)}' in metrics())
+    for _ in range(80):
+        stranger = board(lab, COUNTER[:8])
+        stranger.shutdown(socket.SHUT_WR)
+        stranger.recv(1)
+        stranger.close()
+    # Those beyond the first 64 are there together.
+    wait_for(lambda: f'fadelink_received_bytes_total{{board="(others)"}} {8 * 17}' in metrics())
+    assert metrics().count("fadelink_received_bytes_total{") == 65
+    strangers = connect(lab, 10000, MANY)
+    for one in strangers:
+        one.setblocking(False)
+        with contextlib.suppress(OSError):
+            one.send(COUNTER[:8])
+    wait_for(lambda: float(re.search(r'"10000",reason="refused"} (\d+)', metrics())[1]) > 0)
+    sender.sendall(COUNTER)
+    wait_for(lambda: f'fadelink_received_bytes_total{{board="{name}"}} {2 * len(COUNTER)}' in metrics())
+    assert 'fadelink_sink_failed{board="' + name in metrics() and not re.search(r"fadelink_sink_failed\{.*\} 1$", metrics(), re.M)
+    for one in [sender, *strangers]:
+        one.close()
+    process.signal(signal.SIGTERM)
+    _, out, err = process.finish()
+    streams = json.loads(out)["streams"]
+    assert not any("os error 24" in json.dumps(stream) for stream in streams), err
+    (whole,) = (stream for stream in streams if stream["name"] == name)
+    assert whole["bytes"] == 2 * len(COUNTER) and whole["verdict"] == "complete", whole
 
 
 def test_half_requests_keep_nobody_from_asking(lab, allow_many):

@@ -1,6 +1,11 @@
 """Clients of ZeroMQ that leave, read slowly, or not at all."""
 
+import contextlib
 import os
+import re
+import resource
+import socket
+import urllib.request
 
 import pytest
 import zmq
@@ -72,6 +77,53 @@ def test_a_subscriber_that_does_not_read_costs_a_bounded_number_of_bytes(build, 
     # 120 MB came. The queue and what waits in the socket have 8 MiB each.
     assert grown < 60 and len(numbers) > 300 and numbers[-1] > record - 100 and numbers == sorted(set(numbers)), (grown, len(numbers), found, err)
     assert err.count("wait for slow subscribers") == 1, err
+
+
+@pytest.mark.parametrize("kind", ["zmq-pub", "zmq-push"])
+def test_idle_clients_take_no_descriptor_of_a_file(build, tmp_path, zeromq, kind):
+    """Connections that say nothing leave soon, and at once when descriptors are scarce; files are opened, and clients come in later."""
+    port, limit = free_ports(1)[0], 300
+    endpoint, metrics = f"tcp://127.0.0.1:{port}", free_ports(1)[0]
+    builder = build("--sources", "1", "--streams", 1, "--metrics", f"127.0.0.1:{metrics}", "--sink", f"{kind}:{endpoint},policy=drop,optional",
+                    "--sink", f"hdf5:{tmp_path}/a.h5,every=1", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit)))  # fmt: skip
+    crate, record, idle = Crate(builder.port, 1), 0, []
+
+    def shown():
+        return urllib.request.urlopen(f"http://127.0.0.1:{metrics}/metrics").read().decode()
+
+    def turned_away():
+        found = re.search(rf'port="{port}",reason="turned_away"}} (\d+)', shown())
+        return found and int(found[1])
+
+    def feed():
+        nonlocal record
+        crate.send(record)
+        record += 1
+        return True
+
+    feed()
+    wait_for(lambda: (tmp_path / "a-0000.h5.part").exists() or list(tmp_path.glob("a*")))
+    for _ in range(400):
+        with contextlib.suppress(OSError):
+            idle.append(socket.create_connection(("127.0.0.1", port), timeout=1))
+    wait_for(turned_away)
+    # Files end and begin meanwhile.
+    wait_for(lambda: feed() and len(list(tmp_path.glob("*.h5"))) >= 3)
+    # Those that were not turned away are closed for their silence.
+    wait_for(lambda: feed() and len(os.listdir(f"/proc/{builder.popen.pid}/fd")) < 100)
+    client = zeromq.socket(zmq.SUB if kind == "zmq-pub" else zmq.PULL)
+    if kind == "zmq-pub":
+        client.subscribe(b"")
+    client.connect(endpoint)
+    wait_for(lambda: feed() and client.poll(20))
+    crate.close()
+    for one in idle:
+        one.close()
+    while client.poll(100):
+        client.recv()
+    status, found, err = builder.finish()
+    assert status == 0 and all(sink["error"] is None for sink in found["sinks"]), (found, err)
+    assert found["sinks"][1]["written"] == record, found
 
 
 def test_what_clients_of_push_did_not_take_is_counted(build, tmp_path, zeromq):

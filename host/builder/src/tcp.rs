@@ -132,8 +132,13 @@ fn receive(
             }
             shared.lock().count(number, first, *reader.counts());
         }
+        let stall = socket.stall();
         if let Err(error) = take.take(&mut messages) {
             break Err(error);
+        }
+        drop(stall);
+        if let Some(why) = socket.given_up() {
+            break Err(io::Error::other(why));
         }
         match more {
             // What looks like an end is this side's.
@@ -182,7 +187,7 @@ impl Server {
             patience,
         });
         let own = shared.clone();
-        let server = tcp::Server::listen(address, None, move || {
+        let server = tcp::Server::listen(address, None, 0, move || {
             let (shared, take) = (own.clone(), take.clone());
             Ok(Box::new(move |socket, peer| {
                 if !shared.admits(peer) {
@@ -232,6 +237,21 @@ impl Server {
     pub fn stop(&mut self) {
         self.shared.stopping.store(true, Ordering::Relaxed);
         self.server.stop();
+    }
+
+    /// As of [`tcp::Server::end_in_time`].
+    pub fn end_in_time(&self) {
+        self.server.end_in_time();
+    }
+
+    /// As of [`tcp::Server::cut`].
+    pub fn cut(&self, why: &str) {
+        self.server.cut(why);
+    }
+
+    /// As of [`tcp::Server::late`].
+    pub fn late(&self) -> Option<String> {
+        self.server.late()
     }
 
     /// Waits for no crate any more: what has come is all.

@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use crate::board::fields::any_address;
 use crate::deadline::{Deadline, Limits};
-use crate::interrupts::Interrupts;
+use crate::interrupts::{Interrupts, NO_ROOM};
 use crate::metrics::Meter;
 use crate::verdict::{Accept, End, Evidence};
 
@@ -122,7 +122,25 @@ impl Run {
         if stopping {
             self.server.stop();
         }
+        self.end_in_time();
         stopping
+    }
+
+    fn end_in_time(&self) {
+        self.server.end_in_time();
+        if self.interrupts.must_cut() {
+            self.server.cut(NO_ROOM);
+        }
+    }
+
+    /// What is told of connections that go on long after their ends were asked for.
+    pub fn late(&self) -> Option<String> {
+        self.server.late()
+    }
+
+    /// True if no connection is served any more.
+    pub fn is_idle(&self) -> bool {
+        self.server.is_idle()
     }
 
     /// What has come over each connection so far.
@@ -145,7 +163,8 @@ impl Run {
     /// Waits for the connections' ends, until the user asks for the end again; what came over them. `give_up`: those that take what
     /// came wait for nothing any more.
     pub fn finish(mut self, give_up: impl FnOnce()) -> Connections {
-        while !self.server.is_idle() && !self.interrupts.must_abort() {
+        while !self.is_idle() && !self.interrupts.must_abort() {
+            self.end_in_time();
             std::thread::sleep(TICK);
         }
         if self.interrupts.must_abort() {

@@ -55,7 +55,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let goal = Goal { duration: args.crates.duration, amount: None };
     let mut progress = Progress::new(Unit::Messages, goal, args.crates.quiet);
     let (mut meter, mut looked) = (Meter::default(), None);
-    while !run.poll() {
+    while !run.poll() || !(run.is_idle() || interrupts.must_abort()) {
         std::thread::sleep(Duration::from_millis(20));
         if looked.is_none_or(|looked: Instant| looked.elapsed() >= LOOK) {
             looked = Some(Instant::now());
@@ -65,7 +65,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
             let known = Evidence { joined: fadc_crates::rivals(&came), ..fadc_crates::so_far(&came) };
             metrics::set_verdict("feed", &Verdict::so_far(known), false);
             meter.count("fadelink_feed_delivered_messages_total", &[], feeder.delivered());
-            feeder.trouble().into_iter().for_each(|trouble| meter.trouble(trouble));
+            feeder.trouble().into_iter().chain(run.late()).for_each(|trouble| meter.trouble(trouble));
             health::beat(meter.take_troubles());
         }
         if progress.is_due() {

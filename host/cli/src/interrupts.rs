@@ -19,6 +19,9 @@ use crate::verdict::{Evidence, Verdict};
 /// From the second signal to the moment in which the program ends whatever it waits for.
 const GRACE: Duration = Duration::from_secs(5);
 
+/// Said of a source that was cut off, as [`Interrupts::must_cut`] says.
+pub const NO_ROOM: &str = "the disk has no room for more of it (disk.reserve)";
+
 /// From that moment to the end of the program: what is told may have to wait, too, for a pipe that nobody reads.
 const LAST: Duration = Duration::from_secs(1);
 
@@ -59,6 +62,7 @@ pub struct Interrupts {
     asked: Stopping,
     must_abort: Arc<AtomicBool>,
     must_hold: Arc<AtomicBool>,
+    must_cut: Arc<AtomicBool>,
     has_failed: Arc<AtomicBool>,
     has_begun: Arc<AtomicBool>,
 }
@@ -158,6 +162,16 @@ impl Interrupts {
     /// The sources must wait, until they may go on or the end was asked for.
     pub fn must_hold(&self) -> bool {
         self.must_hold.load(Ordering::Relaxed) && !self.must_stop()
+    }
+
+    /// The end was asked for, and there is no room for more of what still comes.
+    pub fn cut(&self) {
+        self.must_cut.store(true, Ordering::Relaxed);
+    }
+
+    /// Sources that send on are not waited for any more.
+    pub fn must_cut(&self) -> bool {
+        self.must_cut.load(Ordering::Relaxed)
     }
 
     /// The flag behind [`Self::must_stop`].

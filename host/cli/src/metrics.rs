@@ -163,7 +163,16 @@ const PORT_CONNECTIONS: &str = "fadelink_port_connections_total";
 
 /// A connection to the HTTP server at this port made room for another.
 pub fn count_displaced(port: u16) {
-    counter!(PORT_CONNECTIONS, "port" => port.to_string(), "reason" => "displaced").increment(1);
+    count_connection(port, "displaced");
+}
+
+/// A connection to a sink at this port was closed at once: there are too few file descriptors.
+pub fn count_turned_away(port: u16) {
+    count_connection(port, "turned_away");
+}
+
+fn count_connection(port: u16, reason: &'static str) {
+    counter!(PORT_CONNECTIONS, "port" => port.to_string(), "reason" => reason).increment(1);
 }
 
 /// The metrics, in the text format of Prometheus.

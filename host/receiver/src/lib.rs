@@ -28,6 +28,7 @@ pub mod backend;
 pub mod claim;
 mod commons;
 pub mod counters;
+pub mod descriptors;
 pub mod engine;
 mod flow;
 pub mod fork;

@@ -4,142 +4,33 @@
 //!
 //! A connection that cannot be served is not accepted: it waits in the kernel, so its board knows that nothing of it was taken.
 //! There is room for [`CONNECTIONS`]; those over which nothing came make room for others.
+//!
+//! An end that was asked for comes within [`END`], or the connection is reset.
 
 use std::collections::BTreeMap;
 use std::io;
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::ops::Deref;
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{self, SyncSender};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::net::sockopt::{set_socket_oobinline, set_socket_recv_buffer_size};
-use rustix::process::{getrlimit, Resource};
 
-use crate::sockopt;
-use crate::time_wait::{came_first, Ends, CLOSING};
+use crate::descriptors::{promise, Promise};
 use crate::wake::poll;
+
+mod connection;
+
+pub use connection::{Connection, Stall, END};
 
 /// How often the listener looks whether it is to end.
 const TICK: Duration = Duration::from_millis(20);
 
 /// Connections of a server at a time.
 pub const CONNECTIONS: usize = 512;
-
-/// File descriptors of the process that connections leave for files, and for what else is opened.
-const RESERVE: u64 = 128;
-
-/// A connection that was asked for its end to make room, and over which nothing comes for so long, is broken.
-const LEAVE: Duration = Duration::from_secs(2);
-
-/// A connection, and whether its end was asked for.
-#[derive(Debug)]
-pub struct Connection {
-    socket: TcpStream,
-    /// `None`: it was closed before it was served.
-    ends: Option<Ends>,
-    /// `None`: not yet; false: when that was done, the other end had closed already.
-    asked: Mutex<Option<bool>>,
-    /// When it was asked, to make room for others.
-    leaves: OnceLock<Instant>,
-}
-
-/// What TCP reports of a connection (struct tcp_info of Linux), as far as it is used.
-#[repr(C)]
-struct Info {
-    state: u8,
-    _between: [u8; 127],
-    bytes_received: u64,
-}
-
-impl Connection {
-    fn new(socket: TcpStream) -> Connection {
-        Connection { ends: Ends::of(&socket).ok(), socket, asked: Mutex::new(None), leaves: OnceLock::new() }
-    }
-
-    fn asked(&self) -> MutexGuard<'_, Option<bool>> {
-        self.asked.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Asks the board for the end, once.
-    ///
-    /// # Errors
-    /// The connection is broken.
-    pub fn ask(&self) -> io::Result<()> {
-        let mut asked = self.asked();
-        if asked.is_some() {
-            return Ok(());
-        }
-        let was_closed = self.is_closed();
-        *asked = Some(!was_closed);
-        self.socket.shutdown(Shutdown::Write)?;
-        *asked = Some(!came_first(was_closed, self.info()?.state, || self.ends.as_ref().is_some_and(Ends::wait)));
-        Ok(())
-    }
-
-    /// What TCP is doing with it (RFC 9293, 3.3.2), as Linux numbers it, and what has come.
-    fn info(&self) -> io::Result<Info> {
-        let mut info = Info { state: 0, _between: [0; 127], bytes_received: 0 };
-        sockopt::get(&self.socket, libc::IPPROTO_TCP, libc::TCP_INFO, &mut info, "the state of a connection")?;
-        Ok(info)
-    }
-
-    /// Nothing has come over it.
-    fn is_silent(&self) -> bool {
-        self.info().is_ok_and(|info| info.bytes_received == 0)
-    }
-
-    /// Asks it for its end, to make room; true the first time. If something comes nevertheless, it is served as all others.
-    fn leave(&self) -> bool {
-        if let Some(since) = self.leaves.get() {
-            if since.elapsed() >= LEAVE {
-                // What comes from now on is not confirmed: its board learns that the connection is broken.
-                let _ = self.socket.shutdown(Shutdown::Both);
-            }
-            return false;
-        }
-        let _ = self.leaves.set(Instant::now());
-        // Of a connection that is broken, its reader learns it, too.
-        let _ = self.ask();
-        true
-    }
-
-    /// It was asked to make room.
-    pub fn has_left(&self) -> bool {
-        self.leaves.get().is_some()
-    }
-
-    /// FIN of the other end, which has just come, is the answer to [`Connection::ask`]: it has not crossed ours on the way. One that had to
-    /// make room has said nothing of the end of its data.
-    pub fn was_asked(&self) -> bool {
-        let has_crossed = || self.info().map_or(true, |info| info.state == CLOSING);
-        *self.asked() == Some(true) && !self.has_left() && !has_crossed()
-    }
-
-    /// Data has come that was not read yet.
-    pub fn is_unread(&self) -> bool {
-        rustix::io::ioctl_fionread(&self.socket).is_ok_and(|bytes| bytes > 0)
-    }
-
-    /// FIN has come, perhaps behind data that was not read yet.
-    pub fn is_closed(&self) -> bool {
-        let mut polls = [PollFd::new(&self.socket, PollFlags::RDHUP)];
-        let ready = rustix::event::poll(&mut polls, Some(&Timespec::default())).unwrap_or(0);
-        ready > 0 && polls[0].revents().contains(PollFlags::RDHUP)
-    }
-}
-
-impl Deref for Connection {
-    type Target = TcpStream;
-
-    fn deref(&self) -> &TcpStream {
-        &self.socket
-    }
-}
 
 /// Serves one connection, in its thread.
 pub type Service = Box<dyn FnOnce(&Arc<Connection>) + Send>;
@@ -158,6 +49,8 @@ struct ServerState {
     displaced: AtomicU64,
     /// Connections were left in the kernel when the server closed.
     unserved: AtomicBool,
+    /// Files that a connection is written to.
+    files: u64,
     prepare: Box<dyn Fn() -> io::Result<Prepared> + Send + Sync>,
 }
 
@@ -207,26 +100,14 @@ impl Drop for Entry {
     }
 }
 
-/// A descriptor has the lowest number that is free, so its number tells how many there are.
-///
-/// # Errors
-/// The last ones of the process are not for connections.
-fn leave_reserve(listener: &TcpListener) -> io::Result<()> {
-    let next = listener.try_clone()?.as_raw_fd() as u64;
-    match getrlimit(Resource::Nofile).current {
-        Some(limit) if next + RESERVE.min(limit / 4) >= limit => Err(io::Error::other(format!(
-            "{next} file descriptors are open, and the last ones of {limit} are kept for files (ulimit -n)"
-        ))),
-        _ => Ok(()),
-    }
-}
-
 /// What a thread of a connection is given.
 type Work = (Arc<Connection>, Service, Entry);
 
 /// All that the next connection needs: its thread, too.
 struct Ready {
     prepared: Prepared,
+    files: Promise,
+    descriptions: Promise,
     thread: JoinHandle<()>,
     work: SyncSender<Work>,
 }
@@ -234,8 +115,8 @@ struct Ready {
 impl Ready {
     /// # Errors
     /// The operating system's: no memory, no thread, no file descriptor.
-    fn new(shared: &ServerState, listener: &TcpListener) -> io::Result<Ready> {
-        leave_reserve(listener)?;
+    fn new(shared: &ServerState) -> io::Result<Ready> {
+        let (files, descriptions) = (promise(shared.files)?, promise(shared.files)?);
         let prepared = (shared.prepare)()?;
         let (work, given) = mpsc::sync_channel::<Work>(1);
         let thread = Builder::new().name("connection".into()).spawn(move || {
@@ -244,13 +125,13 @@ impl Ready {
                 service(&socket);
             }
         })?;
-        Ok(Ready { prepared, thread, work })
+        Ok(Ready { prepared, files, descriptions, thread, work })
     }
 
     /// Serves a connection. Nothing of this can fail: what it has sent is confirmed to it.
     fn serve(self, shared: &Arc<ServerState>, socket: TcpStream, peer: SocketAddr) -> JoinHandle<()> {
         let number = shared.accepted.fetch_add(1, Ordering::Relaxed);
-        let socket = Arc::new(Connection::new(socket));
+        let socket = Arc::new(Connection::new(socket, self.files, self.descriptions));
         shared.sockets().insert(number, socket.clone());
         let (entry, service) = (Entry(shared.clone(), number), (self.prepared)(&socket, peer));
         // The thread waits for this alone.
@@ -279,7 +160,7 @@ fn accept(shared: &Arc<ServerState>, listener: &TcpListener) -> Vec<JoinHandle<(
             std::thread::sleep(TICK);
             continue;
         }
-        let next = match ready.take().map_or_else(|| Ready::new(shared, listener), Ok) {
+        let next = match ready.take().map_or_else(|| Ready::new(shared), Ok) {
             Ok(next) => next,
             Err(error) => {
                 shared.make_room();
@@ -306,13 +187,15 @@ fn accept(shared: &Arc<ServerState>, listener: &TcpListener) -> Vec<JoinHandle<(
 
 impl Server {
     /// Listens on `address`; `prepare` makes what each connection needs. `receive_buffer`: of each socket in bytes; without it the
-    /// kernel chooses.
+    /// kernel chooses. `files`: those that a connection is written to, and which are opened when something has come over it
+    /// ([`Connection::has_files`]).
     ///
     /// # Errors
     /// The address is not available.
     pub fn listen(
         address: SocketAddr,
         receive_buffer: Option<u32>,
+        files: u64,
         prepare: impl Fn() -> io::Result<Prepared> + Send + Sync + 'static,
     ) -> io::Result<Server> {
         let listener = TcpListener::bind(address)?;
@@ -330,6 +213,7 @@ impl Server {
             refused: AtomicU64::new(0),
             displaced: AtomicU64::new(0),
             unserved: AtomicBool::new(false),
+            files,
             prepare: Box::new(prepare),
         });
         let own = shared.clone();
@@ -363,6 +247,27 @@ impl Server {
         }
     }
 
+    /// Resets connections whose end was asked for [`END`] ago and has not come. Is to be called again and again.
+    pub fn end_in_time(&self) {
+        self.shared.sockets().values().for_each(|socket| socket.end_in_time(END));
+    }
+
+    /// Resets all connections whose end was asked for some time ago and has not come: `why`.
+    pub fn cut(&self, why: &str) {
+        self.shared.sockets().values().for_each(|socket| socket.cut(why));
+    }
+
+    /// What is told of connections that go on long after their ends were asked for.
+    pub fn late(&self) -> Option<String> {
+        let sockets = self.shared.sockets();
+        let mut late = sockets.values().filter_map(|socket| socket.is_late());
+        let first = late.next()?;
+        Some(match late.count() {
+            0 => first,
+            more => format!("{first} ({more} more connections go on)"),
+        })
+    }
+
     /// Stops, and waits for no board any more: the connections are broken.
     pub fn abort(&mut self) {
         self.close();
@@ -380,6 +285,10 @@ impl Server {
     /// could not be, as without a free file descriptor: what they have sent is not known.
     pub fn join(mut self) -> bool {
         self.stop();
+        while !self.is_idle() {
+            self.end_in_time();
+            std::thread::sleep(TICK);
+        }
         for thread in self.serving.drain(..) {
             let _ = thread.join();
         }
@@ -392,12 +301,6 @@ mod tests {
     use std::io::Read;
 
     use super::*;
-
-    fn pair() -> (Connection, TcpStream) {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let board = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        (Connection::new(listener.accept().unwrap().0), board)
-    }
 
     /// The data of boards that have connected before the end was asked for is theirs, however slow the server is.
     #[test]
@@ -418,7 +321,7 @@ mod tests {
             }) as Prepared)
         };
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-        let mut server = Server::listen(port, None, prepare).unwrap();
+        let mut server = Server::listen(port, None, 0, prepare).unwrap();
         for number in 0..3 {
             io::Write::write_all(&mut TcpStream::connect(port).unwrap(), &[number; 8]).unwrap();
         }
@@ -441,41 +344,8 @@ mod tests {
     #[test]
     fn connections_that_cannot_be_served_are_told() {
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-        let server = Server::listen(port, None, || Err(io::Error::other("nothing is left"))).unwrap();
+        let server = Server::listen(port, None, 0, || Err(io::Error::other("nothing is left"))).unwrap();
         let _board = TcpStream::connect(port).unwrap();
         assert!(!server.join());
-    }
-
-    /// It may have more, which it cannot send as long as there is no room.
-    #[test]
-    fn an_end_to_make_room_is_not_one_that_was_asked_for() {
-        let (connection, mut board) = pair();
-        assert!(connection.is_silent() && connection.leave() && !connection.leave());
-        io::Write::write_all(&mut board, &[7; 8]).unwrap();
-        board.shutdown(Shutdown::Both).unwrap();
-        assert_eq!((&*connection).read(&mut [0; 9]).unwrap(), 8, "what comes nevertheless is served");
-        assert_eq!((&*connection).read(&mut [0; 9]).unwrap(), 0);
-        assert!(!connection.is_silent() && !connection.was_asked());
-    }
-
-    /// Also if what the board sent before it closed is not read yet.
-    #[test]
-    fn an_end_that_came_first_was_not_asked_for() {
-        for (board_first, was_asked) in [(true, false), (false, true)] {
-            let (connection, mut board) = pair();
-            io::Write::write_all(&mut board, &[7; 8]).unwrap();
-            if board_first {
-                board.shutdown(Shutdown::Write).unwrap();
-                while !connection.is_closed() {}
-            }
-            assert!(!connection.was_asked());
-            connection.ask().unwrap();
-            assert_eq!(board.read(&mut [0]).unwrap(), 0, "it is asked in any case");
-            board.shutdown(Shutdown::Both).ok();
-            connection.ask().unwrap();
-            assert_eq!(connection.was_asked(), was_asked);
-            assert_eq!((&*connection).read(&mut [0; 9]).unwrap(), 8);
-            assert_eq!((&*connection).read(&mut [0; 9]).unwrap(), 0);
-        }
     }
 }

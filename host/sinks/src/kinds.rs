@@ -28,6 +28,9 @@ use crate::terms::{Policy, Terms};
 /// How old a file of a format becomes that cannot be read before it is finished: what a crash costs.
 #[cfg(feature = "hdf5")]
 pub const EVERY: Duration = Duration::from_secs(60);
+/// File descriptors of a client of Kafka: connections to brokers, and what wakes its threads.
+#[cfg(feature = "kafka")]
+const CLIENT: u64 = 16;
 /// What may wait for a sink of `policy=drop`.
 const QUEUE: u64 = 16 << 20;
 
@@ -194,6 +197,17 @@ impl Spec<BlockKind> {
             _ => false,
         };
         is_safe && self.policy == Policy::Wait && !self.optional
+    }
+
+    /// File descriptors that it takes for a board.
+    pub fn descriptors(&self) -> u64 {
+        let own = match self.kind {
+            #[cfg(feature = "kafka")]
+            BlockKind::Kafka => CLIENT,
+            _ => 1,
+        };
+        // The ring for copies.
+        own + u64::from(self.policy == Policy::Drop)
     }
 
     /// What it has of the words of a run, in their order: `place` is where it has those of a board. `None`: it has none that

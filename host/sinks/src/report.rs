@@ -42,6 +42,17 @@ fn listed<S: Serializer>(made: &Arc<[Made]>, serializer: S) -> Result<S::Ok, S::
 }
 
 impl Report {
+    /// Adds what the same sink has done for another board.
+    pub fn add(&mut self, other: Report) {
+        self.written += other.written;
+        self.handed_over += other.handed_over;
+        self.dropped += other.dropped;
+        self.intact += other.intact;
+        self.queued_bytes += other.queued_bytes;
+        self.error = self.error.take().or(other.error);
+        self.trouble = self.trouble.take().or(other.trouble);
+    }
+
     /// It has all that it was given, and keeps it.
     pub fn is_kept(&self) -> bool {
         self.keeps && self.dropped == 0 && self.error.is_none()

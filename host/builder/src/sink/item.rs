@@ -32,4 +32,6 @@ pub struct Run {
     pub window_ticks: u32,
     /// Set when the builder is to end.
     pub stopping: Stopping,
+    /// Counts a connection to a sink at this TCP port that was turned away.
+    pub turned_away: fn(port: u16),
 }

@@ -341,7 +341,7 @@ mod tests {
     }
 
     fn sink(path: &Path, limits: (usize, usize)) -> ParquetSink {
-        let run = Run { builder_id: 1, window_ticks: 1024, stopping: Arc::default() };
+        let run = Run { builder_id: 1, window_ticks: 1024, stopping: Arc::default(), turned_away: |_| {} };
         let mut sink = ParquetSink::create(path.to_str().unwrap(), FileOptions::default(), &run).unwrap();
         sink.limits = limits;
         sink
@@ -378,7 +378,7 @@ mod tests {
     fn nothing_of_a_file_that_could_not_be_finished_is_intact() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x.parquet");
-        let run = Run { builder_id: 1, window_ticks: 1024, stopping: Arc::default() };
+        let run = Run { builder_id: 1, window_ticks: 1024, stopping: Arc::default(), turned_away: |_| {} };
         let options = FileOptions { overwrite: true, ..FileOptions::default() };
         let mut sink = ParquetSink::create(path.to_str().unwrap(), options, &run).unwrap();
         sink.limits = (1, 2);

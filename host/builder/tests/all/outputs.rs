@@ -19,7 +19,7 @@ const KINDS: [(&str, &[&str]); 3] = [
 ];
 
 fn open(folder: &Path, specs: &[&str]) -> Result<Outlets<SharedEvent>, Error> {
-    let run = Run { builder_id: 1, window_ticks: 1024, stopping: Arc::default() };
+    let run = Run { builder_id: 1, window_ticks: 1024, stopping: Arc::default(), turned_away: |_| {} };
     let open = |text: &&str| {
         let mut spec: Spec = text.parse().unwrap();
         spec.place = folder.join(&spec.place).to_str().unwrap().to_owned();

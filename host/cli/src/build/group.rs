@@ -65,7 +65,12 @@ pub struct Viewers {
 impl Viewers {
     pub fn open(views: &Views, interrupts: &Interrupts) -> anyhow::Result<Viewers> {
         let window_ticks = views.window_ns / TICK_NS;
-        let run = sink::Run { builder_id: views.builder_id, window_ticks, stopping: interrupts.stopping().clone() };
+        let run = sink::Run {
+            builder_id: views.builder_id,
+            window_ticks,
+            stopping: interrupts.stopping().clone(),
+            turned_away: metrics::count_turned_away,
+        };
         let sinks = views.sinks.iter().map(|spec| sink::open(spec, &run)).collect::<Result<_, _>>()?;
         let live = Arc::new(Mutex::new(Live::new(window_ticks)));
         if let Some(address) = views.web {
@@ -264,6 +269,8 @@ struct Progressed {
     joined: Joined,
     came: Came,
     unused: UnusedConnections,
+    /// Connections that go on long after their ends were asked for.
+    late: Option<String>,
 }
 
 impl Progressed {
@@ -347,7 +354,8 @@ fn join(
             viewers.tick();
             let came = run.came();
             viewers.begin(&came, interrupts);
-            let progressed = Progressed { events: viewers.events, joined, came, unused: run.unused() };
+            let (unused, late) = (run.unused(), run.late());
+            let progressed = Progressed { events: viewers.events, joined, came, unused, late };
             *shared.lock().unwrap_or_else(PoisonError::into_inner) = progressed;
             if wanted.is_some_and(|wanted| viewers.events >= wanted) || !viewers.sinks.are_well() {
                 interrupts.stop();
@@ -393,6 +401,7 @@ impl Group for Crates {
             meter.builder(&self.name, progressed.events, &progressed.joined);
             meter.connections(&progressed.came);
             progressed.unused.measure(meter);
+            progressed.late.iter().for_each(|late| meter.trouble(late.clone()));
             let known = fadc_crates::so_far(&progressed.came);
             let known = Evidence { joined: progressed.joined.clone(), ..known };
             if !self.is_finished() {

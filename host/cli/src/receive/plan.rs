@@ -52,6 +52,15 @@ impl Senders {
         }
     }
 
+    /// Files that a stream is written to, at most.
+    pub fn files(&self) -> u64 {
+        let files = |plan: &Plan| plan.sinks.iter().map(Spec::descriptors).sum();
+        match self {
+            Senders::Any(plan) => files(plan),
+            Senders::Known(plans) => plans.iter().map(|(_, plan)| files(plan)).max().unwrap_or(0),
+        }
+    }
+
     /// The names of boards of which fewer streams came than are expected, where that is known. `came`: the address of each stream.
     pub fn absent(&self, came: &[IpAddr]) -> Vec<String> {
         let Senders::Known(plans) = self else { return Vec::new() };

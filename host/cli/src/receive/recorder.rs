@@ -78,6 +78,20 @@ pub struct Ended {
 }
 
 impl Snapshot {
+    /// Adds what was recorded of another stream, with the same sinks.
+    pub fn add(&mut self, other: &Snapshot) {
+        self.bytes += other.bytes;
+        if let Some(more) = other.wrong_words {
+            *self.wrong_words.get_or_insert(0) += more;
+        }
+        for (index, report) in other.sinks.iter().enumerate() {
+            match self.sinks.get_mut(index) {
+                Some(sum) => sum.add(report.clone()),
+                None => self.sinks.push(report.clone()),
+            }
+        }
+    }
+
     /// Updates its metrics, by what receiving has `known` so far.
     pub fn measure(&self, meter: &mut Meter, known: Evidence<'_>) {
         meter.board(&self.name, self.bytes, self.wrong_words);

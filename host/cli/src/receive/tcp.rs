@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use anyhow::Context;
-use fadelink_receiver::tcp::{Server, UNSERVED};
+use fadelink_receiver::tcp::{Server, END, UNSERVED};
 use fadelink_receiver::Pool;
 use serde_json::{json, Map};
 
@@ -17,7 +17,7 @@ use super::group::{Group, Line, Outcome};
 use super::plan::Senders;
 use super::recorder::{self, Ended, Snapshot};
 use crate::deadline::{Deadline, Limits};
-use crate::interrupts::Interrupts;
+use crate::interrupts::{Interrupts, NO_ROOM};
 use crate::metrics::Meter;
 use crate::verdict::{Absent, Accept, Evidence, Verdict};
 
@@ -25,10 +25,14 @@ mod session;
 
 use session::{Received, Session, Stream};
 
-/// Streams with metrics of their own: the first ones. Nobody knows how many come where the boards are not named.
+/// Streams of a port with metrics of their own, at most: the first ones.
 pub const SHOWN: usize = 256;
-/// Longest silence after the end was asked for, as it is documented.
-pub const PATIENCE: Duration = Duration::from_secs(30);
+/// The same where the boards are not named: anybody may open more and more streams.
+const SHOWN_UNNAMED: usize = 64;
+/// Stands for the name of all others together.
+const OTHERS: &str = "(others)";
+/// Longest silence after the end was asked for, if the user sets no other: all of the time that there is for the end.
+pub const PATIENCE: Duration = END;
 
 /// How TCP senders are received.
 pub struct TcpSettings {
@@ -83,8 +87,8 @@ impl Streams {
             empty: AtomicU64::new(0),
             unrecorded: AtomicU64::new(0),
         });
-        let own = session.clone();
-        let server = Server::listen(address, receive_buffer, move || {
+        let (own, files) = (session.clone(), session.senders.files());
+        let server = Server::listen(address, receive_buffer, files, move || {
             let (session, pool) = (own.clone(), Pool::new(own.ring)?);
             Ok(Box::new(move |socket, peer: SocketAddr| {
                 // One socket may listen for both families.
@@ -98,7 +102,23 @@ impl Streams {
     }
 }
 
+/// Shows what was recorded so far: why it has ended early, and what is wrong with it.
+fn show(recorded: &Snapshot, ended_early: Option<String>, wrong: Option<&String>, meter: &mut Meter) {
+    recorded.measure(meter, Evidence { error: ended_early, ..Evidence::default() });
+    if let Some(wrong) = wrong {
+        meter.trouble(format!("{}: {wrong}", recorded.name));
+    }
+}
+
 impl Streams {
+    /// Streams with metrics of their own.
+    fn shown(&self) -> usize {
+        match self.session.senders {
+            Senders::Any(_) => SHOWN_UNNAMED,
+            Senders::Known(_) => SHOWN,
+        }
+    }
+
     /// Connections that are not those of its streams.
     fn measure_port(&self, meter: &mut Meter) {
         let of_session = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
@@ -125,15 +145,21 @@ impl Group for Streams {
 
     fn measure(&self, meter: &mut Meter) {
         self.measure_port(meter);
-        for (index, Stream { recorded, end, .. }) in self.session.lock().iter().enumerate() {
-            let error = end.as_ref().and_then(|end| end.end.clone().err());
-            if index < SHOWN {
-                recorded.measure(meter, Evidence { error, ..Evidence::default() });
-            }
-            if let Some(error) = end.as_ref().and_then(Received::error) {
-                meter.trouble(format!("{}: {error}", recorded.name));
-            }
+        let streams = self.session.lock();
+        let (shown, others) = streams.split_at(self.shown().min(streams.len()));
+        for Stream { recorded, end, .. } in shown {
+            let ended_early = end.as_ref().and_then(|end| end.end.clone().err());
+            show(recorded, ended_early, end.as_ref().and_then(Received::error), meter);
         }
+        let mut sum = Snapshot { name: OTHERS.into(), ..Snapshot::default() };
+        others.iter().for_each(|stream| sum.add(&stream.recorded));
+        if !others.is_empty() {
+            let ends = || others.iter().filter_map(|stream| stream.end.as_ref());
+            let ended_early = ends().find_map(|end| end.end.clone().err());
+            show(&sum, ended_early, ends().find_map(Received::error), meter);
+        }
+        drop(streams);
+        self.server.late().into_iter().for_each(|late| meter.trouble(late));
     }
 
     fn poll(&mut self) -> anyhow::Result<bool> {
@@ -157,6 +183,10 @@ impl Group for Streams {
         }
         if self.deadline.is_reached(0) {
             interrupts.stop();
+        }
+        self.server.end_in_time();
+        if interrupts.must_cut() {
+            self.server.cut(NO_ROOM);
         }
         if interrupts.must_stop() {
             self.server.stop();

@@ -98,6 +98,8 @@ struct Watch<'a> {
     /// How long it had gone on when that was noted.
     noted: Duration,
     ended_by: Option<&'static str>,
+    /// Free bytes when the end was asked for, of the reserve.
+    room: Option<u64>,
     meter: Meter,
 }
 
@@ -145,6 +147,20 @@ impl Watch<'_> {
         Ok(())
     }
 
+    /// At the end, half of the reserve is for what is on its way: of a board that sends on no more is written then.
+    fn cut(&mut self) -> anyhow::Result<()> {
+        if !self.part.must_stop() || self.part.must_cut() {
+            return Ok(());
+        }
+        let free = folder::free_space(&self.folder.path)?;
+        let room = *self.room.get_or_insert(free.min(self.file.experiment.disk.reserve.0 .0));
+        if free < room / 2 {
+            tracing::warn!("boards that send on are cut off: less than {} bytes are free (disk.reserve)", room / 2);
+            self.part.cut();
+        }
+        Ok(())
+    }
+
     fn show_run(&self) {
         let held = if self.part.must_hold() { 1.0 } else { 0.0 };
         metrics::set_of_program("fadelink_run_held", held);
@@ -182,6 +198,7 @@ impl Watch<'_> {
         let lines: Vec<_> = groups.iter().flat_map(|group| group.lines()).collect();
         self.control.show(&lines);
         self.hold()?;
+        self.cut()?;
         if self.ended_by.is_none() {
             self.ended_by = self.reason(lines.iter().map(|line| line.bytes).sum())?;
             // What is confirmed when it is safe goes on later.
@@ -284,6 +301,7 @@ impl Run<'_> {
             looked,
             noted: before,
             ended_by,
+            room: None,
             meter: Meter::default(),
         };
         let mut result = opened.and_then(|()| drive(&mut groups, &mut progress, |groups| watch.look(groups)));

@@ -41,7 +41,7 @@ pub enum Accept {
     Confirmed,
     /// Also one that a frame or FIN tells, though nobody asked for it
     Told,
-    /// Any: also silence after the board was asked to stop, and a board that sends on; not of a board with FADE that can prove its end
+    /// Any: also silence after the board was asked to stop, and a UDP board that sends on; not of a board with FADE that can prove its end
     Silence,
 }
 

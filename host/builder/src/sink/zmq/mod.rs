@@ -19,9 +19,11 @@ use zmq::{Context, Socket, SocketType};
 
 use super::item::{Run, SharedEvent};
 use lent::{Lent, Message};
+use watch::{Count, Watch};
 
 mod endpoint;
 mod lent;
+mod watch;
 
 /// Longest wait at the end for clients that still read.
 const LINGER: Duration = Duration::from_secs(5);
@@ -45,7 +47,16 @@ const SUBSCRIPTION_BYTES: i64 = 1 << 16;
 /// A bound socket. It ends before its context, which waits for it.
 struct Bound {
     socket: Socket,
+    watch: Watch,
     _context: Context,
+}
+
+impl Drop for Bound {
+    fn drop(&mut self) {
+        // SAFETY: the socket is open.
+        unsafe { zmq_sys::zmq_socket_monitor(self.socket.as_mut_ptr(), std::ptr::null(), 0) };
+        self.watch.end();
+    }
 }
 
 /// The socket, and what waits in it.
@@ -55,6 +66,7 @@ pub struct ZmqSink {
     endpoint: String,
     builder_id: u32,
     stopping: Stopping,
+    turned_away: Count,
     push: bool,
     lent: Arc<Lent>,
     /// Bytes that may wait for all clients.
@@ -72,28 +84,31 @@ fn milliseconds(time: Duration) -> i32 {
 }
 
 /// Binds a socket; `events` may wait for each client. Gives the endpoint as the library has it, too.
-fn open(kind: SocketType, endpoint: &str, events: u64) -> Result<(Bound, String)> {
+fn open(kind: SocketType, endpoint: &str, events: u64, turned_away: Count) -> Result<(Bound, String)> {
     let context = Context::new();
     let socket = context.socket(kind)?;
     socket.set_linger(0)?;
     socket.set_sndtimeo(milliseconds(PATIENCE))?;
     socket.set_maxmsgsize(SUBSCRIPTION_BYTES)?;
     socket.set_sndhwm(events.clamp(1, i32::MAX as u64) as i32)?;
+    let watch = Watch::over(&socket, &context)?;
     endpoint::bind(&socket, endpoint)?;
     let endpoint = socket.get_last_endpoint()?.unwrap_or_else(|_| endpoint.to_owned());
-    Ok((Bound { socket, _context: context }, endpoint))
+    let watch = watch.watch(&endpoint, turned_away)?;
+    Ok((Bound { socket, watch, _context: context }, endpoint))
 }
 
 impl ZmqSink {
     /// Binds a PUSH or a PUB socket to an endpoint. `room`: bytes that may wait for its clients.
     pub fn bind(endpoint: &str, run: &Run, push: bool, room: u64) -> Result<ZmqSink> {
         let (kind, events) = if push { (SocketType::PUSH, PUSH_EVENTS) } else { (SocketType::PUB, PUB_EVENTS) };
-        let (bound, endpoint) = open(kind, endpoint, events)?;
+        let (bound, endpoint) = open(kind, endpoint, events, run.turned_away)?;
         Ok(ZmqSink {
             bound: Some(bound),
             endpoint,
             builder_id: run.builder_id,
             stopping: run.stopping.clone(),
+            turned_away: run.turned_away,
             push,
             lent: Arc::default(),
             room,
@@ -116,7 +131,7 @@ impl ZmqSink {
         // The endpoint is free when this has ended.
         self.bound = None;
         let events = (room / SHARE / self.largest).min(PUB_EVENTS);
-        self.bound = Some(open(SocketType::PUB, endpoint, events)?.0);
+        self.bound = Some(open(SocketType::PUB, endpoint, events, self.turned_away)?.0);
         Ok(true)
     }
 }

@@ -160,6 +160,7 @@ impl Session {
                 asked = true;
             }
             match socket.peek(&mut [0]) {
+                Ok(0) if socket.given_up().is_some() => return Ok(true),
                 Ok(0) => return Ok(false),
                 Ok(_) => return Ok(true),
                 Err(error) if is_silence(&error) => {}
@@ -169,7 +170,7 @@ impl Session {
                 return Ok(false);
             }
             // What is wrong is told by who receives.
-            if deadline.too_silent().is_some() || self.interrupts.must_abort() {
+            if deadline.too_silent().is_some() || socket.given_up().is_some() || self.interrupts.must_abort() {
                 return Ok(true);
             }
         }
@@ -226,6 +227,7 @@ impl Session {
         let name = self.lock()[index].recorded.name.clone();
         let end = match Recorder::open(plan, name.clone(), Sender::Tcp(peer), &self.interrupts) {
             Ok(mut recorder) => {
+                socket.has_files();
                 // It may have been entered for what is wrong with it.
                 if holds_data(socket) {
                     recorder.begin();
@@ -270,7 +272,7 @@ impl Session {
     ) -> anyhow::Result<End> {
         let origin = Origin { wire_order: Some(WordOrder::Little), ..Origin::of(Sender::Tcp(peer)) };
         socket.set_read_timeout(Some(LOOK))?;
-        let mut asked = false;
+        let (mut asked, mut stall) = (false, None);
         loop {
             if !asked && (self.interrupts.must_stop() || deadline.is_reached(recorder.bytes())) {
                 socket.ask().context("asking for the end")?;
@@ -279,17 +281,21 @@ impl Session {
             }
             anyhow::ensure!(!self.interrupts.must_abort(), "interrupted before the end");
             anyhow::ensure!(recorder.is_well(), "a sink has failed");
+            check(socket)?;
             if let Some(limit) = deadline.too_silent() {
                 anyhow::bail!("no data for {} s", limit.as_secs_f64());
             }
             if waits(&self.interrupts) || !pool.wait(ROOM, LOOK) {
                 // Nothing can come while a sink has the whole ring.
                 deadline.heard();
+                stall.get_or_insert_with(|| socket.stall());
                 continue;
             }
+            stall = None;
             let (room, kept) = pool.room();
             let limit = room.len().min(BLOCK_BYTES);
             let got = match (&**socket).read(&mut room[kept..limit]) {
+                Ok(0) | Err(_) if socket.given_up().is_some() => continue,
                 Ok(0) if kept > 0 => {
                     anyhow::bail!("the stream ended inside a word: {kept} bytes were left, expected 0")
                 }
@@ -308,6 +314,12 @@ impl Session {
             self.lock()[index].recorded = recorder.look();
         }
     }
+}
+
+/// # Errors
+/// The connection was given up.
+fn check(socket: &Connection) -> anyhow::Result<()> {
+    socket.given_up().map_or(Ok(()), |why| Err(anyhow::anyhow!("{why}")))
 }
 
 /// True if data waits to be read.

@@ -36,6 +36,11 @@ fn is_none(count: &u64) -> bool {
 impl Dropped {
     /// Counts a datagram that says it is of a settled stream, and is not.
     pub(super) fn note_after_end(&mut self) {
+        if self.after_end == 0 {
+            tracing::warn!(
+                "a datagram came behind the end of its run: expected none, so another sender has the board's name"
+            );
+        }
         self.after_end += 1;
         self.behind += 1;
     }

@@ -231,7 +231,7 @@ impl Stream {
 
     /// Takes a datagram; words go on in order. `asks`: its end is true only when the board says so.
     pub(super) fn take(&mut self, datagram: &Datagram<'_>, asks: bool, setup: &Setup, dropped: &mut Dropped) {
-        let Stream { order, words, claimed, end, settled, .. } = self;
+        let Stream { order, words, claimed, end, settled, is_over, .. } = self;
         if datagram.end {
             let claimed = *claimed.get_or_insert((datagram.counter, Instant::now()));
             if !asks {
@@ -246,7 +246,7 @@ impl Stream {
             return;
         }
         match words {
-            Words::Come(writer) => {
+            Words::Come(writer) if !*is_over => {
                 writer.full = writer.full.max(datagram.words.len() as u64);
                 order.push(datagram.counter, datagram.words, |step| writer.step(&step, &setup.interrupts));
             }

@@ -301,8 +301,7 @@ class Sender:
         self.raw.bind(("feb0", 0x0800))
         self.raw.settimeout(PATIENCE)
         here, there = (
-            bench.run_in(ns, "cat", f"/sys/class/net/{iface}/address").strip()
-            for ns, iface in ((bench.board_ns, "feb0"), (bench.pc_ns, "eth0"))
+            bench.run_in(ns, "cat", f"/sys/class/net/{iface}/address").strip() for ns, iface in ((bench.board_ns, "feb0"), (bench.pc_ns, "eth0"))
         )
         bench.run_in(bench.pc_ns, "ip", "neighbour", "replace", self.ADDRESS, "lladdr", here, "dev", "eth0")
         self.ethernet, self.sequence = Ether(src=here, dst=there), 1000

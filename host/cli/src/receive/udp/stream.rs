@@ -23,7 +23,7 @@ use crate::verdict::{Accept, End, Evidence, Verdict};
 /// Longest wait for room in a ring, before other things are looked at.
 const ROOM: Duration = Duration::from_millis(100);
 
-/// Streams at a time that have ended by what anybody can send, and whose sinks wait: what comes later may show that it was no end.
+/// Streams at a time that have ended by what anybody can send, and whose sinks wait: what comes later may prove that end false.
 const WAITING: usize = 16;
 
 /// Port of a board of which nothing has come.
@@ -65,8 +65,8 @@ pub(super) struct Stream {
     pub(super) failed: Option<String>,
     /// Ends that tell another number of datagrams than the first one did.
     pub(super) other_ends: u64,
-    /// Datagrams of its sender that are none of it: they came behind its end, are of another run that is not received, or cannot be
-    /// read.
+    /// Datagrams of its sender that do not belong to it: they came behind its end, are of another run that is not received, or cannot
+    /// be read.
     pub(super) after_end: u64,
     /// All that was to come has come, or has had time enough.
     is_over: bool,

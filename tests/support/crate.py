@@ -21,13 +21,13 @@ WINDOW_NS = 4096
 class Crate:
     """A crate that a test sends by hand."""
 
-    def __init__(self, port, source, receiver=None):
-        """`receiver`: the process that is to listen."""
+    def __init__(self, port, source, receiver=None, address="127.0.0.1"):
+        """`receiver`: the process that is to listen. `address`: its own, of loopback."""
         self.source = source
         end = time.monotonic() + PATIENCE
         while True:
             try:
-                self.socket = socket.create_connection(("127.0.0.1", port))
+                self.socket = socket.create_connection(("127.0.0.1", port), source_address=(address, 0))
                 return
             except OSError:
                 assert receiver is None or receiver.poll() is None, receiver.communicate()

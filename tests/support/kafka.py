@@ -46,9 +46,9 @@ class Setup:
         self.group += "-next"
         self.events += "" if keep_events else "-next"
 
-    def crate(self, source):
+    def crate(self, source, address="127.0.0.1"):
         """A crate that has connected to the feed that was begun last."""
-        return Crate(self.port, source, self.feeder)
+        return Crate(self.port, source, self.feeder, address)
 
     def build(self, name="builder", *words, silence=60):
         """A builder that waits for its crates, however slow the machine is."""

@@ -201,3 +201,9 @@ def wait_for(condition, timeout=PATIENCE):
     while not condition():
         assert time.monotonic() < end, "it did not happen in time"
         time.sleep(0.05)
+
+
+def received_datagrams(bench):
+    """Datagrams that programs of the computer have taken."""
+    names, values = (line.split() for line in bench.run_in(bench.pc_ns, "cat", "/proc/net/snmp").splitlines() if line.startswith("Udp:"))
+    return int(dict(zip(names, values, strict=True))["InDatagrams"])

@@ -277,6 +277,30 @@ def test_two_senders_of_one_number(build, first_closes):
     assert reasons(found) == ([] if first_closes else ["two_senders"]), (found, err)
 
 
+@pytest.mark.parametrize("end", ["confirmed", "told"])
+@pytest.mark.parametrize("first, then", [(3, "127.0.0.9"), (1, "127.0.0.1")], ids=["a stranger goes on", "a stranger begins"])
+def test_a_source_that_sends_from_another_address(build, end, first, then):
+    """It has closed the connection before, and its windows go on: nothing else is wrong."""
+    builder = build("--sources", "1,2", end=end)
+    other = Crate(builder.port, 2)
+    other.send(*range(6))
+    one = Crate(builder.port, 1, address="127.0.0.1" if then == "127.0.0.9" else "127.0.0.9")
+    one.send(*range(first))
+    builder.wait_for_source(1, "messages", first)
+    one.close()
+    two = Crate(builder.port, 1, address=then)
+    two.send(*range(first, 6))
+    builder.wait_for_source(1, "messages", 6)
+    builder.popen.send_signal(signal.SIGTERM)
+    for crate in (two, other):
+        crate.wait_for_stop()
+        crate.close()
+    status, found, err = builder.finish()
+    assert status == 3 and found["windows"]["complete"] == 6 and reasons(found) == ["two_senders"], (found, err)
+    assert found["sources"]["0x00000001"]["two_senders"] == 1 and found["sources"]["0x00000002"]["two_senders"] == 0, found
+    assert f"source 0x00000001: it sends from {then}: expected " in err, err
+
+
 @pytest.mark.parametrize("join", ["counter", "time"])
 def test_a_wrong_length_of_windows_is_told(build, join):
     """Of windows twice as long, of which each has all its crates: also where they are joined by their times."""

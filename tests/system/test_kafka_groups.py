@@ -143,3 +143,26 @@ def test_a_topic_that_deletes_soon_is_told(setup):
     feeder = setup.feed("--duration", 1)
     out, err = feeder.communicate(timeout=PATIENCE)
     assert f"topic {setup.messages}: retention.ms=60000 retention.bytes=1000000: messages may be deleted" in err, (out, err)
+
+
+def test_a_source_that_sends_to_a_feed_from_another_address(setup):
+    """The feed is not complete and does not mark its end, so that a builder does not confirm the end."""
+    feeder = setup.feed(end="confirmed")
+    crates = [setup.crate(source) for source in (1, 2, 3)]
+    for crate, windows in zip(crates, (20, 40, 40)):
+        crate.send(*range(windows))
+    wait_for(lambda: sum(setup.ends_of_topic().values()) >= 100)
+    crates[0].close()
+    crates[0] = setup.crate(1, "127.0.0.9")
+    crates[0].send(*range(20, 40))
+    setup.read(setup.messages, 120, quiet=0)
+    feeder.send_signal(signal.SIGTERM)
+    for crate in crates:
+        crate.wait_for_stop()
+        crate.close()
+    status, found, err = setup.finish(feeder, stop=False)
+    assert status == 3 and reasons(found) == ["two_senders"] and found["delivered"] == 120, (found, err)
+    builder = setup.build()
+    wait_for(lambda: setup.places() == setup.ends())
+    status, found, err = setup.finish(builder)
+    assert found["verdict"] == "end_not_confirmed" and found["windows"]["complete"] == 40, (found, err)

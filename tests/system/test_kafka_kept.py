@@ -138,6 +138,54 @@ def test_a_builder_looks_whether_its_events_are_there(setup, how):
     assert f"topic {setup.events}, partition " in found["reasons"][0]["text"]
 
 
+@pytest.mark.parametrize("when", ["between", "behind"])
+def test_events_that_others_write_are_found(setup, when):
+    """A copy of one event: the topic has its window twice, and the builder says so."""
+    feeder, builder = setup.feed(), setup.build()
+    crates = [setup.crate(source) for source in (1, 2, 3)]
+    for first in (0, 40):
+        for crate in crates:
+            crate.send(*range(first, first + 40))
+        events = setup.read_all(setup.events, first + 40, quiet=0)
+        if (first == 0) == (when == "between"):
+            producer = Producer({"bootstrap.servers": setup.broker.address})
+            copy = next(event for event in events if event.partition() == 1)
+            producer.produce(setup.events, copy.value(), partition=1, key=copy.key())
+            producer.flush()
+    for crate in crates:
+        crate.close()
+    assert setup.finish(feeder)[0] == 0
+    wait_for(lambda: setup.places() == setup.ends())
+    status, found, err = setup.finish(builder)
+    assert len(setup.read(setup.events, 81, quiet=0)) == 81
+    assert status == 3 and reasons(found) == ["changed"] and not found["kept"], (found, err)
+    (reason,) = found["reasons"]
+    assert f"topic {setup.events}, partition 1: among messages " in reason["text"] and "are 1 of others" in reason["text"], found
+
+
+def test_builders_of_two_groups_that_write_to_one_topic_say_so(setup):
+    """Both have begun when it was empty: each window is there twice."""
+    builders = []
+    for _ in range(2):
+        setup.begin_anew(keep_events=True)
+        builders.append(setup.build())
+        wait_for(setup.busy_builders)
+    feeder = setup.feed()
+    crates = [setup.crate(source) for source in (1, 2, 3)]
+    for first in (0, 40):
+        for crate in crates:
+            crate.send(*range(first, first + 40))
+        setup.read(setup.events, 2 * (first + 40), quiet=0)
+    for crate in crates:
+        crate.close()
+    assert setup.finish(feeder)[0] == 0
+    wait_for(lambda: setup.places() == setup.ends())
+    for builder in builders:
+        status, found, err = setup.finish(builder)
+        assert status == 3 and found["windows"]["complete"] == 80, (found, err)
+        assert set(reasons(found)) == {"changed"} and "of others" in found["reasons"][0]["text"], (found, err)
+
+
 class Words:
     """`fadelink receive` with a topic of words, and its board."""
 

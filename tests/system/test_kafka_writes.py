@@ -1,10 +1,15 @@
 """What a builder on Kafka writes: what it cannot write, what it has written before, and whether that is still there."""
 
+import os
+import select
 import signal
+import urllib.error
+import urllib.request
 
 import pytest
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import NewTopic
+from support.broker import free_ports
 from support.crate import reasons
 from support.kafka import PARTITIONS, Setup, check, lose, send
 from support.netns import PATIENCE, wait_for
@@ -81,6 +86,53 @@ def test_a_builder_whose_brokers_stand_still_gives_its_report(setup):
     for crate in crates:
         crate.close()
     setup.finish(feeder)
+
+
+def test_windows_that_wait_while_the_broker_stands_still_are_written_once(setup):
+    """The builder has read them, and its transaction fails; its health tells that while the broker stands still."""
+    (port,) = free_ports(1)
+    feeder, builder = setup.feed(), setup.build("builder", "--metrics", f"127.0.0.1:{port}")
+    crates = [setup.crate(source) for source in (1, 2, 3)]
+    for crate in crates:
+        crate.send(*range(40))
+    setup.read(setup.events, 40, quiet=0)
+    for crate in crates[:2]:
+        crate.send(*range(40, 80))
+    wait_for(lambda: sum(setup.ends().values()) >= 200)
+
+    def health():
+        try:
+            return urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=PATIENCE).read().decode()
+        except urllib.error.HTTPError as error:
+            return error.read().decode()
+
+    told = []
+
+    def has_failed():
+        if select.select([builder.stderr], [], [], 0)[0]:
+            told.append(os.read(builder.stderr.fileno(), 1 << 16).decode())
+        return "a transaction was aborted" in "".join(told)
+
+    # It has asked for more: the broker answers with what its windows wait for, and nothing else.
+    builder.send_signal(signal.SIGSTOP)
+    crates[2].send(*range(40, 80))
+    wait_for(lambda: sum(setup.ends().values()) >= 240)
+    setup.broker.process.send_signal(signal.SIGSTOP)
+    builder.send_signal(signal.SIGCONT)
+    try:
+        wait_for(has_failed)
+        wait_for(lambda: "Kafka" in health())
+    finally:
+        setup.broker.process.send_signal(signal.SIGCONT)
+    for crate in crates:
+        crate.send(*range(80, 120))
+        crate.close()
+    check(setup.read(setup.events, 120), 120)
+    assert setup.finish(feeder)[0] == 0
+    wait_for(lambda: setup.places() == setup.ends())
+    status, found, err = setup.finish(builder)
+    assert status == 0 and found["aborts"] > 0 and found["unwritten"] == 0, (found, err)
+    assert found["events"] == found["windows"]["complete"] == 120, (found, err)
 
 
 @pytest.mark.parametrize("how", ["again", "trimmed"])

@@ -350,6 +350,8 @@ FADE = fade("left").rstrip().removesuffix("\n")
         ('[[tcp]]\nname = "a"\naddress = "10.9.0.2"\nport = 1\nstreams = 2\n', ["line 1: tcp[0].sinks: ", "expected {stream} in the path"]),
         ('[[crates]]\nname = "a"\nport = 1\nwindow_ns = 5\nsinks = []\n', ["line 4: crates[0].window_ns: `5`: expected", "a multiple of"]),
         ('disk = { full = "hold" }\n[[udp]]\nname = "a"\naddress = "10.9.0.2"\nport = 1\n', ["line 1: disk.full: `hold`: ", "not with [[udp]]"]),
+        ("".join(f'[[udp]]\nname = "{name}"\naddress = "10.9.0.2"\nport = {port}\n' for name, port in [("a", 1), ("b", 2)]),
+         ["line 7: udp[1].address: `10.9.0.2`: expected an address that no board of another port has"]),
         ('confirm = "durable"\n' + fade("a", 0, 'sinks = ["hdf5:a.h5"]'), ["line 7: fade[0].sinks: confirm = \"durable\": `hdf5:a.h5`: expected file or kafka, or share beside it"]),
         ('confirm = "durable"\n' + fade("a", 0, 'sinks = ["share:s"]'), ["line 7: fade[0].sinks: ", "expected a file or kafka with policy=wait"]),
         ('confirm = "durable"\n' + fade("a", 0, 'sinks = ["file:a,direct"]'), ["line 7: fade[0].sinks: ", "`direct`"]),

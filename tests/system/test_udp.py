@@ -11,7 +11,7 @@ import time
 import pytest
 from support.block import rng
 from support.files import write_capture
-from support.netns import BOARD, FEBS, PATIENCE, PC, add_tap, report, sh, wait_for
+from support.netns import BOARD, FEBS, PATIENCE, PC, add_tap, received_datagrams, report, sh, wait_for
 from support.udp_board import dropped_frames
 
 PORT, WORDS = 10000, 20000
@@ -265,12 +265,6 @@ def test_what_comes_behind_a_missing_datagram_is_not_kept_back_for_ever(net, tmp
     assert status == 3 and stream["counts"]["late"] == 1 and [reason["reason"] for reason in stream["reasons"]] == ["missing"], found
 
 
-def received_datagrams(net):
-    """Datagrams that programs of the computer have taken."""
-    names, values = (line.split() for line in net.run_in(net.pc_ns, "cat", "/proc/net/snmp").splitlines() if line.startswith("Udp:"))
-    return int(dict(zip(names, values, strict=True))["InDatagrams"])
-
-
 def test_a_board_that_begins_anew_with_the_same_words(net):
     """It loses its power and starts by itself: the numbers and words that come again are not those of the network."""
     options = ("--protocol", "udp", "--phy", "gmii", "--payload", 512, "--gap", 20)
@@ -420,6 +414,7 @@ def test_registers_over_a_bad_link(net):
         (["receive", "--udp", "10000", "--tcp", "10000"], 2, "not with --"),
         (["receive", "--udp", "10000", "--iface", "eth0"], 2, "--iface: not with --udp"),
         (["receive", "--tcp", "10000", "--board", BOARD], 2, "--tcp: not with --board"),
+        (["receive", "--udp", "10000", "--board", "10.9.0.3", "--board", BOARD, "--board", BOARD], 2, f"--board {BOARD}: expected each board once"),
         (["receive", "--udp", "10000", "--listen", "::1"], 2, "--listen ::1: expected an IPv4 address"),
         (["receive", "--udp", "10000", "--listen", "10.9.0.77"], 1, "--udp 10000: listening on 10.9.0.77:10000"),
         (["receive", "--udp", "10000", "--out", "x", "--streams", "2"], 2, "--out: expected {stream} in the path"),

@@ -8,9 +8,12 @@ import socket
 import struct
 import threading
 
+import h5py
 import pytest
+from scapy.layers.inet import IP, TCP, UDP
+from scapy.layers.l2 import Ether
 from support.lab import Lab, end, fade
-from support.netns import BOARD, FEBS, PC, add_address, report, sh, wait_for
+from support.netns import BOARD, FEBS, PATIENCE, PC, add_address, received_datagrams, report, sh, wait_for
 from support.paths import FADELINK
 
 PORT = 10000
@@ -216,3 +219,124 @@ def test_a_run_is_not_called_complete_before_its_manifest_is(bench):
         assert lab.manifest()["state"] != "complete" and bench.run("check", lab.folder(), "--outside")[0] == 3
     finally:
         sh("umount", lab.runs)
+
+
+def datagram(counter, words=(), run=0, end=False):
+    return struct.pack(">IHBB", counter, len(words), run, end) + struct.pack(f"<{len(words)}Q", *words)
+
+
+def test_what_comes_behind_a_proven_end_is_against_the_whole(bench):
+    """The board says that all of its run came, and its files are whole. Then somebody sends in its name, while another board goes on:
+    all that is told says the same."""
+    lab = Lab(bench)
+    add_address(bench)
+    options = ["--protocol", "udp", "--stopped", "--phy", "gmii", "--payload", 512]
+    bench.sim(*options, "--words", 20000)
+    bench.sim(*options, "--ip", "10.9.0.3", "--feb", FEBS[1])
+    sinks = 'verify = "counter"\nsinks = ["file:{board}.dat", "hdf5:{board}.h5"]\n'
+    lab.write("".join(f'[[udp]]\nname = "{name}"\naddress = "{at}"\nport = {PORT}\n{sinks}' for name, at in [("u", BOARD), ("v", "10.9.0.3")]))
+    process = lab.start()
+    description = lab.runs / "run_000001/u.dat.json"
+    wait_for(lambda: description.exists() and '"complete": true' in description.read_text())
+    mac = bench.run_in(bench.pc_ns, "cat", "/sys/class/net/eth0/address").strip()
+    forged = datagram(900, [1, 2, 3, 4])
+    frame = Ether(src=FEBS[0], dst=mac) / IP(src=BOARD, dst=PC) / UDP(sport=49152, dport=PORT) / forged
+    bench.raw(bench.board_ns, "feb0").send(bytes(frame))
+    wait_for(lambda: "behind the end of its run" in (lab.folder() / "log.jsonl").read_text())
+    status, _ = end(process)
+    manifest = lab.manifest()
+    (of_the_whole,) = manifest["groups"]
+    assert status == 3 and manifest["state"] == "incomplete" and reasons(of_the_whole) == ["foreign"], manifest
+    assert of_the_whole["dropped"]["after_end"] == 1, of_the_whole
+    assert {board["name"]: board["verdict"] for board in manifest["boards"]} == {"u": "complete", "v": "complete"}, manifest
+    for name in "uv":
+        assert json.loads((lab.folder() / f"{name}.dat.json").read_text())["complete"]
+        with h5py.File(lab.folder() / f"{name}.h5") as file:
+            assert file.attrs["complete"] == 1
+
+
+@pytest.mark.parametrize("accept", ["confirmed", "told", "silence"])
+def test_a_description_waits_for_the_end_of_all_where_nobody_proves_an_end(bench, accept):
+    """Another computer sends an end in the name of a board, which goes on; a second board keeps the program there."""
+    add_address(bench)
+    senders = []
+    for address in (BOARD, "10.9.0.3"):
+        sh("ip", "-n", bench.board_ns, "addr", "add", f"{address}/24", "dev", "feb0")
+        senders.append(bench.in_namespace(bench.board_ns, lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM)))
+        senders[-1].bind((address, 49152))
+    sinks = ["--out", bench.tmp / "{stream}.dat", "--sink", f"hdf5:{bench.tmp / '{stream}.h5'}"]
+    receive = bench.fadelink("receive", "--udp", PORT, "--json", "--end", accept, *sinks)
+    wait_for(lambda: f":{PORT:04X} " in bench.run_in(bench.pc_ns, "cat", "/proc/net/udp"))
+    for counter in range(10):
+        for sender in senders:
+            sender.sendto(datagram(counter, [counter]), (PC, PORT))
+    first, second = (bench.tmp / f"{address}-49152.dat" for address in (BOARD, "10.9.0.3"))
+    senders[0].sendto(datagram(10, end=True), (PC, PORT))
+    # The receiver has seen the end when it writes what came behind it.
+    senders[1].sendto(datagram(10, [10]), (PC, PORT))
+    wait_for(lambda: first.exists() and first.stat().st_size == 80 and second.stat().st_size == 88)
+    senders[0].sendto(datagram(10, [10]), (PC, PORT))
+    senders[1].sendto(datagram(11, end=True), (PC, PORT))
+    # Counted when they are read.
+    wait_for(lambda: received_datagrams(bench) == 24)
+    receive.signal(signal.SIGINT)
+    status, found = report(receive.finish())
+    verdicts = [stream["verdict"] for stream in found["streams"]]
+    assert status == 3 and verdicts == ["incomplete", "end_not_confirmed" if accept == "confirmed" else "complete"], found
+    assert reasons(found["streams"][0]) == ["foreign"], found
+    for path, verdict in zip((first, second), verdicts):
+        complete = verdict == "complete"
+        assert json.loads(path.with_suffix(".dat.json").read_text())["complete"] == complete
+        with h5py.File(path.with_suffix(".h5")) as file:
+            assert file.attrs["complete"] == complete
+
+
+class Sender:
+    """A TCP sender whose segments are made by hand, of a computer that nobody else has."""
+
+    ADDRESS = "10.9.0.77"
+
+    def __init__(self, bench):
+        self.raw = bench.in_namespace(bench.board_ns, lambda: socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(0x0800)))
+        self.raw.bind(("feb0", 0x0800))
+        self.raw.settimeout(PATIENCE)
+        here, there = (
+            bench.run_in(ns, "cat", f"/sys/class/net/{iface}/address").strip() for ns, iface in ((bench.board_ns, "feb0"), (bench.pc_ns, "eth0"))
+        )
+        bench.run_in(bench.pc_ns, "ip", "neighbour", "replace", self.ADDRESS, "lladdr", here, "dev", "eth0")
+        self.ethernet, self.sequence = Ether(src=here, dst=there), 1000
+        self.send("S")
+        self.ack = self.receive("S").seq + 1
+        self.sequence += 1
+        self.send("A")
+
+    def send(self, flags, data=b"", ack=None):
+        ack = ack or getattr(self, "ack", 0)
+        segment = TCP(sport=5000, dport=PORT, flags=flags, seq=self.sequence, ack=ack, window=8192)
+        self.raw.send(bytes(self.ethernet / IP(src=self.ADDRESS, dst=PC) / segment / data))
+
+    def receive(self, flag):
+        """The next segment with this flag."""
+        while True:
+            frame = Ether(self.raw.recv(4096))
+            if TCP in frame and frame[IP].dst == self.ADDRESS and flag in frame[TCP].flags:
+                return frame[TCP]
+
+
+@pytest.mark.parametrize("crosses", [True, False])
+def test_an_end_that_crosses_the_question_is_not_the_answer(bench, crosses):
+    """Both have sent FIN before they had that of the other end: the sender had not heard that it was asked."""
+    add_address(bench)
+    process = bench.fadelink("receive", "--tcp", PORT, "--streams", 1, "--out", bench.tmp / "{stream}.dat", "--json")
+    out, data = bench.tmp / f"{Sender.ADDRESS}-5000.dat", bytes(800)
+    wait_for(lambda: f":{PORT}" in bench.run_in(bench.pc_ns, "ss", "-Hltn"))
+    sender = Sender(bench)
+    sender.send("PA", data)
+    wait_for(lambda: out.exists() and out.stat().st_size == len(data))
+    sender.sequence += len(data)
+    process.signal(signal.SIGINT)
+    question = sender.receive("F")
+    sender.send("FA", ack=question.seq + (not crosses))
+    status, found = report(process.finish())
+    assert found["verdict"] == ("end_not_confirmed" if crosses else "complete") and status == (3 if crosses else 0), found
+    sender.send("A", ack=question.seq + 1)

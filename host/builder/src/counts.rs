@@ -37,7 +37,8 @@ pub struct SourceCounts {
     pub wrong_messages: u64,
     /// Messages of it, if the source is not one of those that were expected.
     pub unlisted: u64,
-    /// Times that two senders had its number: one began while a connection of it was open, or two feeds had it by turns.
+    /// Times that two senders had its number: one began while a connection of it was open, or from another address, or two feeds had it
+    /// by turns.
     pub two_senders: u64,
     /// Times that it was silent for too long.
     pub absences: u64,

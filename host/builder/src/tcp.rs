@@ -39,7 +39,8 @@ pub trait MessageHandler: Send + Sync {
 pub trait Messages: Send {
     /// What comes now is this source's; what it has sent before, over this connection too, is not known.
     fn begin(&mut self, source: u32);
-    /// This source, which begins now, has another connection that it has not closed: two senders have its number.
+    /// This source, which begins now, has another connection that it has not closed, or had another address: two senders have its
+    /// number.
     fn has_rival(&mut self, _source: u32) {}
     /// Whole messages, in order; `messages` is empty then.
     ///

@@ -27,6 +27,15 @@ fn promised() -> MutexGuard<'static, u64> {
 #[derive(Debug, Default)]
 pub struct Promise(u64);
 
+impl Promise {
+    /// So many of them, or all.
+    pub fn split(&mut self, count: u64) -> Promise {
+        let count = count.min(self.0);
+        self.0 -= count;
+        Promise(count)
+    }
+}
+
 impl Drop for Promise {
     fn drop(&mut self) {
         *promised() -= self.0;

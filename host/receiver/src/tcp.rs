@@ -116,7 +116,8 @@ impl Ready {
     /// # Errors
     /// The operating system's: no memory, no thread, no file descriptor.
     fn new(shared: &ServerState) -> io::Result<Ready> {
-        let (files, descriptions) = (promise(shared.files)?, promise(shared.files)?);
+        let mut files = promise(2 * shared.files)?;
+        let descriptions = files.split(shared.files);
         let prepared = (shared.prepare)()?;
         let (work, given) = mpsc::sync_channel::<Work>(1);
         let thread = Builder::new().name("connection".into()).spawn(move || {

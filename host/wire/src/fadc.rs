@@ -23,6 +23,14 @@ pub const TYPE_TIMEOUT: u16 = 3;
 /// Payload type: windows before this one were lost.
 pub const TYPE_WINDOWS_LOST: u16 = 4;
 
+/// Slots of modules, in words: 11 and 12 are those of the crate's switches.
+const SLOTS: &str = "3 to 10 or 13 to 20";
+
+/// Whether a module can be in this slot.
+pub fn is_of_module(slot: u8) -> bool {
+    matches!(slot, 3..=10 | 13..=20)
+}
+
 /// Nanoseconds of a tick, which is a sample.
 pub const TICK_NS: u32 = 4;
 /// Samples that make a hit's charge, and least distance of two hits of a channel.
@@ -99,13 +107,23 @@ pub enum WordError {
         /// As told.
         bits: u16,
     },
-    /// A slot where no module can be.
-    #[error("word {index}: slot {slot}, expected 3 to 20")]
+    /// A slot where no module can be, or that of a module where the word is of none.
+    #[error("word {index}: slot {slot}, expected {expected}")]
     Slot {
         /// Place in the payload.
         index: usize,
         /// As told.
         slot: u8,
+        /// Of a header of this type.
+        expected: &'static str,
+    },
+    /// A loss of nothing: such a header is not sent.
+    #[error("word {index}: payload type {kind} with count 0, expected 1 to {LOST_MAX}")]
+    Nothing {
+        /// Place in the payload.
+        index: usize,
+        /// As told.
+        kind: u16,
     },
     /// A time outside the window.
     #[error("word {index}: time {tick} ticks, expected less than the window's {window}")]
@@ -317,29 +335,37 @@ pub struct Items<'a> {
 impl Items<'_> {
     /// The item of a header word, if it is one.
     fn header(&mut self, word: u32, index: usize) -> Result<Option<Item>, WordError> {
-        let (slot, bits, kind) = ((word & 31) as u8, (word >> 5 & 0x3FF) as u16, (word >> 15) as u16);
-        if (kind == TYPE_HITS || kind == TYPE_WINDOWS_LOST) && slot == 0 {
-            if kind == TYPE_WINDOWS_LOST {
-                return Ok(Some(Item::WindowsLost { count: bits }));
-            }
-            let base = self.base.saturating_add(SLICE_TICKS);
-            if base >= self.window_ticks {
-                return Err(WordError::Tick { index, tick: base, window: self.window_ticks });
-            }
-            (self.base, self.slot) = (base, None);
-        } else if !(3..=20).contains(&slot) {
-            return Err(WordError::Slot { index, slot });
+        let (slot, count, kind) = ((word & 31) as u8, (word >> 5 & 0x3FF) as u16, (word >> 15) as u16);
+        let expected = match kind {
+            TYPE_HITS if count != 0 => return Err(WordError::Reserved { index, bits: count }),
+            TYPE_LOST | TYPE_WINDOWS_LOST if count == 0 => return Err(WordError::Nothing { index, kind }),
+            TYPE_HITS if slot == 0 => return self.slice(index).map(|()| None),
+            TYPE_WINDOWS_LOST => (slot != 0).then_some("0"),
+            TYPE_HITS | TYPE_LOST | TYPE_TIMEOUT => (!is_of_module(slot)).then_some(SLOTS),
+            kind => return Err(WordError::Type { index, kind }),
+        };
+        if let Some(expected) = expected {
+            return Err(WordError::Slot { index, slot, expected });
         }
-        match kind {
-            TYPE_HITS if bits != 0 => Err(WordError::Reserved { index, bits }),
-            TYPE_HITS => {
-                self.slot = (slot != 0).then_some(slot);
-                Ok(None)
+        Ok(match kind {
+            TYPE_LOST => Some(Item::Lost { slot, count }),
+            TYPE_TIMEOUT => Some(Item::Timeout { slot, count }),
+            TYPE_WINDOWS_LOST => Some(Item::WindowsLost { count }),
+            _ => {
+                self.slot = Some(slot);
+                None
             }
-            TYPE_LOST => Ok(Some(Item::Lost { slot, count: bits })),
-            TYPE_TIMEOUT => Ok(Some(Item::Timeout { slot, count: bits })),
-            kind => Err(WordError::Type { index, kind }),
+        })
+    }
+
+    /// The next slice begins.
+    fn slice(&mut self, index: usize) -> Result<(), WordError> {
+        let base = self.base.saturating_add(SLICE_TICKS);
+        if base >= self.window_ticks {
+            return Err(WordError::Tick { index, tick: base, window: self.window_ticks });
         }
+        (self.base, self.slot) = (base, None);
+        Ok(())
     }
 }
 

@@ -5,6 +5,7 @@
 //! events, and its position in the messages, in one transaction: a program that reads committed data sees each
 //! event exactly once, also if builders are killed.
 
+mod alone;
 mod builder;
 mod clock;
 mod error;

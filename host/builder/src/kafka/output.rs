@@ -1,5 +1,6 @@
 //! The topic of events: they are written in transactions, with the place in the messages.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,6 +13,7 @@ use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::producer::{BaseRecord, Producer};
 use rdkafka::topic_partition_list::TopicPartitionList;
 
+use super::alone::{Alone, Place};
 use super::note;
 use crate::Event;
 
@@ -32,6 +34,9 @@ pub struct Output {
     to: To,
     producer: Writer,
     written: Arc<Written>,
+    alone: Alone,
+    /// What was written before the transaction that goes on, by partition, with the number of its events.
+    begun: BTreeMap<i32, (u64, Option<Range<i64>>)>,
 }
 
 impl Output {
@@ -41,7 +46,8 @@ impl Output {
     /// The brokers cannot be reached, or refuse.
     pub fn connect(to: To) -> Result<Output, Failure> {
         let written = Arc::default();
-        Ok(Output { producer: transactional(&to.brokers, &to.name, &written)?, to, written })
+        let producer = transactional(&to.brokers, &to.name, &written)?;
+        Ok(Output { producer, to, written, alone: Alone::default(), begun: BTreeMap::new() })
     }
 
     /// The same again, when a transaction has failed for good.
@@ -57,8 +63,12 @@ impl Output {
     ///
     /// # Errors
     /// They were not sent.
-    pub fn send(&self, events: &[(i32, Event)], deadline: Instant) -> Result<(), KafkaError> {
+    pub fn send(&mut self, events: &[(i32, Event)], deadline: Instant) -> Result<(), KafkaError> {
         self.written.take_refusal();
+        self.begun.clear();
+        for (partition, _) in events {
+            self.begun.entry(*partition).or_insert_with(|| (0, self.written.span(*partition))).0 += 1;
+        }
         self.producer.begin_transaction()?;
         for (partition, event) in events {
             let key = event.record.to_be_bytes();
@@ -90,6 +100,30 @@ impl Output {
         let group = group.ok_or(KafkaError::Canceled)?;
         until(|| Instant::now() < deadline, || self.producer.send_offsets_to_transaction(places, &group, STEP))?;
         commit(&self.producer, deadline)
+    }
+
+    /// The transaction was committed.
+    pub fn note_commit(&mut self) {
+        for (partition, (events, before)) in std::mem::take(&mut self.begun) {
+            if let Some(now) = self.written.span(partition) {
+                self.alone.wrote(partition, events, before.as_ref(), &now);
+            }
+        }
+    }
+
+    /// Its partitions may be another builder's.
+    pub fn forget(&mut self) {
+        self.alone.forget();
+    }
+
+    /// Places where others may have written, and whether there were more.
+    ///
+    /// # Errors
+    /// The brokers do not tell.
+    pub fn others(&self) -> Result<(Vec<Place>, bool), Failure> {
+        self.alone.places(|partition| {
+            during("looking for the end of the events", self.offsets(partition)).map(|(_, end)| end)
+        })
     }
 
     /// Why a transaction failed: because a message was refused, if one was.

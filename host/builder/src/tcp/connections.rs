@@ -2,7 +2,7 @@
 //! ones. A computer that connects again and again takes no more memory and no more time.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::ops::AddAssign;
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ pub struct Connection {
     /// Those of its messages that no later connection has gone on with.
     #[serde(skip)]
     pub sources: Vec<u32>,
-    /// Those that began here while another connection of theirs was open.
+    /// Those that began here while another connection of theirs was open, or that had another address before.
     #[serde(skip)]
     pub rivals: Vec<u32>,
     /// What it held.
@@ -85,7 +85,7 @@ pub struct Earlier {
     /// More of them than are remembered.
     #[serde(skip)]
     forgotten: bool,
-    /// Times that a source began while another connection of it was open.
+    /// Times that a source may have had two senders.
     #[serde(skip)]
     rivals: BTreeMap<u32, u64>,
 }
@@ -157,7 +157,7 @@ impl Came {
         earlier && self.connections.iter().all(|one| one.asked || one.sources.is_empty())
     }
 
-    /// Sources that began while another connection of theirs was open, and how often.
+    /// Sources that may have had two senders, and how often: one began while another connection of it was open, or from another address.
     pub fn rivals(&self) -> BTreeMap<u32, u64> {
         let mut rivals = self.earlier.rivals.clone();
         for source in self.connections.iter().flat_map(|one| &one.rivals) {
@@ -188,6 +188,8 @@ pub(super) struct Connections {
     ended: VecDeque<u64>,
     earlier: Earlier,
     by_source: BTreeMap<Option<u32>, Counts>,
+    /// From where each source has sent last; its port is another one each time.
+    addresses: BTreeMap<u32, IpAddr>,
     begun: u64,
     /// Those over which nothing came until they ended; no more is kept of them.
     empty: u64,
@@ -202,23 +204,41 @@ impl Connections {
     }
 
     /// A source sends over a connection: it goes on with those that it has closed before. One that it closes later has an end of its
-    /// own. True: one of them is open, so it may be of another sender.
+    /// own. True: it may have two senders, for one of them is open, or it had another address.
     pub(super) fn begin(&mut self, number: u64, source: u32) -> bool {
-        let mut has_rival = false;
+        let mut is_open = false;
         for earlier in self.served.values_mut().filter(|one| one.came.sources.contains(&source)) {
             if earlier.is_closed() {
                 earlier.came.sources.retain(|other| *other != source);
             } else {
-                has_rival = true;
+                is_open = true;
             }
         }
         self.earlier.unasked.remove(&source);
+        let Some(peer) = self.served.get(&number).map(|served| served.came.peer) else { return is_open };
+        let has_rival = self.has_moved(source, peer.ip().to_canonical()) || is_open;
         if let Some(Served { came, .. }) = self.served.get_mut(&number) {
             came.source.get_or_insert_with(|| format!("{source:#010x}"));
             came.sources.push(source);
             came.rivals.extend(has_rival.then_some(source));
         }
         has_rival
+    }
+
+    /// Notes from where a source sends; true: that is not where it has sent from before.
+    fn has_moved(&mut self, source: u32, address: IpAddr) -> bool {
+        if self.addresses.len() >= REMEMBERED && !self.addresses.contains_key(&source) {
+            // Nothing is known of it later, so that nobody can say that all is well.
+            self.earlier.forgotten = true;
+            return false;
+        }
+        let before = self.addresses.insert(source, address).filter(|before| *before != address);
+        if let Some(before) = before {
+            tracing::warn!(
+                "source {source:#010x}: it sends from {address}: expected {before}, from where it has sent before"
+            );
+        }
+        before.is_some()
     }
 
     /// What came over a connection until now, the first message of which is of `source`.
@@ -356,6 +376,26 @@ mod tests {
                 sum
             })
         );
+    }
+
+    /// A crate connects again from the same address and another port; who comes from another address may be somebody else.
+    #[test]
+    fn a_source_has_one_address() {
+        let mut all = Connections::default();
+        let mut begin = |peer: &str, source| {
+            let number = all.enter(peer.parse().unwrap(), None);
+            let has_rival = all.begin(number, source);
+            all.count(number, Some(source), counts(1));
+            all.end(number, None, true, None);
+            has_rival
+        };
+        let moves = [("10.0.0.1:1", 1), ("10.0.0.2:1", 2), ("10.0.0.1:2", 1), ("[::ffff:10.0.0.1]:3", 1)];
+        assert!(moves.iter().all(|(peer, source)| !begin(peer, *source)));
+        assert!(begin("10.0.0.3:1", 1) && !begin("10.0.0.3:2", 1) && begin("10.0.0.1:4", 1));
+        for _ in 0..LISTED {
+            begin("10.0.0.9:1", 9);
+        }
+        assert_eq!(all.came().rivals(), [(1, 2)].into());
     }
 
     #[test]

@@ -71,6 +71,15 @@ fn what_a_message_tells_is_counted() {
         (vec![slot, hit, header_word(9, 0, 3)], wrong.clone(), Some("word 2: payload type 9")),
         (vec![header_word(TYPE_HITS, 1, 3)], wrong.clone(), Some("word 0: reserved bits 0x1")),
         (vec![header_word(TYPE_LOST, 1, 21)], wrong.clone(), Some("word 0: slot 21")),
+        (
+            vec![header_word(TYPE_HITS, 0, 11), hit],
+            wrong.clone(),
+            Some("word 0: slot 11, expected 3 to 10 or 13 to 20"),
+        ),
+        (vec![slot, hit, header_word(TYPE_TIMEOUT, 0, 12)], wrong.clone(), Some("word 2: slot 12")),
+        (vec![header_word(TYPE_WINDOWS_LOST, 2, 3)], wrong.clone(), Some("word 0: slot 3, expected 0")),
+        (vec![header_word(TYPE_LOST, 0, 3)], wrong.clone(), Some("word 0: payload type 2 with count 0")),
+        (vec![header_word(TYPE_WINDOWS_LOST, 0, 0)], wrong.clone(), Some("word 0: payload type 4 with count 0")),
         (vec![slot, hit | 250 << 17], wrong.clone(), Some("word 1: time")),
     ] {
         let (counts, first) = counted(&policy(), vec![message(9, &words)]);

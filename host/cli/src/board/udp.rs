@@ -72,6 +72,9 @@ impl Udp {
     ) -> Result<udp::UdpSettings, WrongField> {
         common.not_durable("nothing confirms the data of UDP")?;
         self.check()?;
+        if let Some((_, twice)) = boards.iter().enumerate().find(|(i, board)| boards[..*i].contains(board)) {
+            return Err(WrongField::new("board", twice, "expected each board once"));
+        }
         Ok(udp::UdpSettings {
             address: self.place()?,
             senders,

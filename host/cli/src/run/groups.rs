@@ -334,6 +334,12 @@ impl Reader<'_> {
             let group = udp.group((Senders::Known(Vec::new()), Vec::new(), None), common);
             let group = group.map_err(|wrong| self.file.wrong(table, &wrong))?;
             udp.check_address().map_err(|wrong| self.file.wrong(table, &wrong))?;
+            let is_known =
+                |(at, other): (&_, &udp::UdpSettings)| *at != group.address && other.boards.contains(&udp.address);
+            if groups.iter().any(is_known) {
+                let expected = "expected an address that no board of another port has: a board sends to one port";
+                return Err(self.file.wrong(table, &WrongField::new("address", udp.address, expected)));
+            }
             let plan = self.plan(table, (&udp.name, udp.sinks.as_ref()), udp.verify, 1)?;
             let group = groups.entry(group.address).or_insert(group);
             let settings = ((udp.ring, udp.buffer()), (group.ring, group.receive_buffer));

@@ -19,6 +19,7 @@ impl Builder {
     pub(super) fn rebalance(&mut self, stop: &AtomicBool, watcher: &mut impl Watcher) -> Result<()> {
         for change in self.consumer.context().changes() {
             self.forget();
+            self.output.forget();
             self.astray = false;
             let Change::Assigned(list) = change else { continue };
             // Of others it is their builder's now.

@@ -151,6 +151,7 @@ impl Builder {
     /// The transaction was committed: what it holds counts; the number of its events.
     fn note_commit(&mut self, watcher: &mut impl Watcher) -> u64 {
         self.report.commits += 1;
+        self.output.note_commit();
         self.changed = false;
         self.failing = None;
         for (number, partition) in &mut self.partitions {

@@ -7,6 +7,7 @@ use fadelink_sinks::kafka::{Error as Failure, STEP, TRANSACTION};
 use rdkafka::consumer::Consumer;
 use rdkafka::topic_partition_list::{Offset, TopicPartitionList, TopicPartitionListElem};
 
+use super::super::alone::Place as Surplus;
 use super::super::partition::Partition;
 use super::super::place::Place;
 use super::super::report::End;
@@ -55,17 +56,46 @@ impl Builder {
         }
     }
 
-    /// Looks at the end whether the events are where they were written.
+    /// Looks at the end whether the events are where they were written, and no others among them.
     pub(super) fn look_at_events(&mut self) {
-        match self.output.look() {
-            Ok(()) => {}
-            Err(error @ Failure::Gone { .. }) => self.report.changed.push(error.to_string()),
-            Err(error) => {
-                self.report
-                    .open
-                    .push(format!("whether topic {} has all events is not known: {error}", self.plan.events));
-                self.report.end = self.report.end.min(End::Open);
+        let topic = self.plan.events.clone();
+        let unknown = |what: String| format!("whether topic {topic} has {what}");
+        let looked = match self.output.look() {
+            Ok(()) => {
+                self.look_for_others().map_err(|error| unknown(format!("events of others is not known: {error}")))
             }
+            Err(error @ Failure::Gone { .. }) => {
+                self.report.changed.push(error.to_string());
+                Ok(())
+            }
+            Err(error) => Err(unknown(format!("all events is not known: {error}"))),
+        };
+        if let Err(unknown) = looked {
+            self.report.open.push(unknown);
+            self.report.end = self.report.end.min(End::Open);
+        }
+    }
+
+    /// Who lets this builder append to a topic may have others that write to it.
+    fn look_for_others(&mut self) -> std::result::Result<(), String> {
+        if self.plan.may_append {
+            return Ok(());
+        }
+        let (places, has_more) = self.output.others().map_err(|error| error.to_string())?;
+        for Surplus { partition, offsets, own } in places {
+            let found = self.look_at_events.count(partition, &offsets).map_err(|error| error.to_string())?;
+            if found > own {
+                let (topic, last) = (&self.plan.events, offsets.end - 1);
+                let what = format!("among messages {} to {last} are {} of others", offsets.start, found - own);
+                self.report.changed.push(format!(
+                    "topic {topic}, partition {partition}: {what}: expected those of this builder alone"
+                ));
+            }
+        }
+        if has_more {
+            Err("too many transactions have failed".into())
+        } else {
+            Ok(())
         }
     }
 

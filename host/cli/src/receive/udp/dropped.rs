@@ -16,6 +16,13 @@ pub(super) struct Dropped {
     /// Of one more run than are received at a time.
     #[serde(skip_serializing_if = "is_none")]
     pub(super) too_many: u64,
+    /// Of a run whose stream is settled, and none of its datagrams.
+    #[serde(skip_serializing_if = "is_none")]
+    pub(super) after_end: u64,
+    /// Of these and of ends, those that came of the sender of a settled stream, or in its name: nobody knows what else is not of its
+    /// board.
+    #[serde(skip)]
+    pub(super) behind: u64,
     /// The kernel had no room: the receive buffer was full.
     pub(super) kernel: u64,
 }
@@ -27,6 +34,17 @@ fn is_none(count: &u64) -> bool {
 }
 
 impl Dropped {
+    /// Counts a datagram that says it is of a settled stream, and is not.
+    pub(super) fn note_after_end(&mut self) {
+        if self.after_end == 0 {
+            tracing::warn!(
+                "a datagram came behind the end of its run: expected none, so another sender has the board's name"
+            );
+        }
+        self.after_end += 1;
+        self.behind += 1;
+    }
+
     /// Reports them, by reason.
     pub(super) fn tell(&self) {
         for (count, reason) in [
@@ -37,6 +55,7 @@ impl Dropped {
             (self.other_sender, "of other senders"),
             (self.other_run, "of other runs"),
             (self.too_many, "of more senders and runs than are received at a time; name the boards: --board"),
+            (self.after_end, "of runs that had ended"),
             (self.kernel, "dropped by the kernel, whose buffer was full (--receive-buffer)"),
         ] {
             if count > 0 {

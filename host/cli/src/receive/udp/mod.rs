@@ -100,7 +100,9 @@ fn stream_of<'a>(
         dropped.other_run += 1;
         if let Some(newest) = newest_of_board {
             // The board has begun anew, or has another port, and these words are not recorded.
-            streams[newest].after_end += u64::from(!datagram.end);
+            if !datagram.end {
+                streams[newest].suspect(dropped);
+            }
         }
     };
     let ahead = newest.map(|newest| run.wrapping_sub(streams[newest].run));
@@ -121,7 +123,7 @@ fn stream_of<'a>(
         dropped.other_run += 1;
         return Ok(None);
     }
-    if boards.is_empty() && streams.iter().filter(|stream| stream.words.come()).count() >= OPEN {
+    if boards.is_empty() && streams.iter().filter(|stream| !stream.is_over()).count() >= OPEN {
         dropped.too_many += 1;
         return Ok(None);
     }
@@ -246,7 +248,7 @@ impl Session {
                     _ if payload.len() > udp::PAYLOAD_MAX => &mut dropped.oversize,
                     Ok(datagram) => {
                         match stream_of(streams, (peer, &datagram), (boards, setup), dropped) {
-                            Ok(Some(stream)) => stream.take(&datagram, !boards.is_empty(), setup),
+                            Ok(Some(stream)) => stream.take(&datagram, !boards.is_empty(), setup, dropped),
                             Ok(None) => {}
                             Err(error) => result = Err(error),
                         }
@@ -258,17 +260,12 @@ impl Session {
                 };
                 *reason += 1;
                 if let Some(stream) = streams.iter_mut().rfind(|stream| stream.peer == peer) {
-                    stream.invalid += 1;
+                    stream.suspect(dropped);
                 }
             })
             .context("receiving")?;
         let emptied = (got < BATCH).then_some(begun);
-        for stream in streams {
-            if stream.is_due(setup.patience) || !stream.words.are_well() {
-                stream.close(setup);
-            }
-            stream.advance(setup, emptied);
-        }
+        Stream::close_ended(streams, setup, emptied);
         result
     }
 
@@ -339,7 +336,7 @@ impl Session {
             // An end that nobody but its frame tells is believed late, and then told as such.
             doubted = doubted.filter(|_| has_doubts).or_else(|| has_doubts.then(Instant::now));
             let has_doubts = doubted.is_some_and(|since| since.elapsed() < patience.doubt);
-            let closed = self.streams.iter().filter(|stream| !stream.words.come()).count();
+            let closed = self.streams.iter().filter(|stream| stream.is_over()).count();
             let unseen = self.unseen.iter().filter(|(address, ..)| self.is_unseen(*address)).count();
             if closed + unseen >= wanted && !has_doubts {
                 break;
@@ -393,8 +390,8 @@ impl Session {
             missing: if has_unknown { dropped.kernel } else { 0 },
             absent: Absent { streams: missing, boards: setup.senders.absent(&came) },
             board: (!against.is_empty()).then(|| against.join("; ")),
-            // They may be a board's.
-            foreign: dropped.too_many,
+            // They may be a board's, or another computer has its name.
+            foreign: dropped.too_many + dropped.behind,
             ..Evidence::default()
         };
         let failed: Vec<_> = failed.iter().map(|(_, error)| error).collect();

@@ -15,12 +15,16 @@ use super::super::patience::UdpPatience;
 use super::super::plan::Senders;
 use super::super::recorder::{Ended, Ending, Recorder, Snapshot};
 use super::boards::RunEnd;
+use super::dropped::Dropped;
 use crate::interrupts::Interrupts;
 use crate::metrics::Meter;
 use crate::verdict::{Accept, End, Evidence, Verdict};
 
 /// Longest wait for room in a ring, before other things are looked at.
 const ROOM: Duration = Duration::from_millis(100);
+
+/// Streams at a time that have ended by what anybody can send, and whose sinks wait: what comes later may prove that end false.
+const WAITING: usize = 16;
 
 /// Port of a board of which nothing has come.
 pub(super) const UNSEEN: u16 = 0;
@@ -61,10 +65,13 @@ pub(super) struct Stream {
     pub(super) failed: Option<String>,
     /// Ends that tell another number of datagrams than the first one did.
     pub(super) other_ends: u64,
-    /// Datagrams of its sender that cannot be read.
-    pub(super) invalid: u64,
-    /// Datagrams that came behind its end, or of another run of its board that is not received, and are none of it.
+    /// Datagrams of its sender that do not belong to it: they came behind its end, are of another run that is not received, or cannot
+    /// be read.
     pub(super) after_end: u64,
+    /// All that was to come has come, or has had time enough.
+    is_over: bool,
+    /// What was known when its sinks were told that all is there. Nothing that comes later changes that: it is of the port.
+    settled: Option<Evidence<'static>>,
 }
 
 /// Where the words of a stream are.
@@ -216,38 +223,82 @@ impl Stream {
             interrupted: false,
             failed: None,
             other_ends: 0,
-            invalid: 0,
             after_end: 0,
+            is_over: false,
+            settled: None,
         }))
     }
 
     /// Takes a datagram; words go on in order. `asks`: its end is true only when the board says so.
-    pub(super) fn take(&mut self, datagram: &Datagram<'_>, asks: bool, setup: &Setup) {
-        let Stream { order, words, claimed, end, after_end, .. } = self;
+    pub(super) fn take(&mut self, datagram: &Datagram<'_>, asks: bool, setup: &Setup, dropped: &mut Dropped) {
+        let Stream { order, words, claimed, end, settled, is_over, .. } = self;
         if datagram.end {
             let claimed = *claimed.get_or_insert((datagram.counter, Instant::now()));
             if !asks {
-                self.other_ends += u64::from(claimed.0 != datagram.counter);
                 end.get_or_insert(claimed);
+                if claimed.0 != datagram.counter {
+                    match settled {
+                        None => self.other_ends += 1,
+                        Some(_) => dropped.note_after_end(),
+                    }
+                }
             }
             return;
         }
         match words {
-            Words::Come(writer) => {
+            Words::Come(writer) if !*is_over => {
                 writer.full = writer.full.max(datagram.words.len() as u64);
                 order.push(datagram.counter, datagram.words, |step| writer.step(&step, &setup.interrupts));
             }
             // A repetition by the network may still come, but soon.
             _ => {
                 let is_late = end.is_some_and(|(_, since)| since.elapsed() > setup.patience.silence);
-                *after_end += u64::from(is_late || !order.is_known(datagram.counter, datagram.words));
+                if is_late || !order.is_known(datagram.counter, datagram.words) {
+                    match settled {
+                        None => self.after_end += 1,
+                        Some(_) => dropped.note_after_end(),
+                    }
+                }
             }
         }
     }
 
+    /// Counts a datagram that has its reason at the port, and that came of its sender or in its name: it speaks against this stream, or
+    /// against the whole if this one is settled.
+    pub(super) fn suspect(&mut self, dropped: &mut Dropped) {
+        *if self.settled.is_none() { &mut self.after_end } else { &mut dropped.behind } += 1;
+    }
+
+    /// Closes the streams of which nothing more is to come. The verdict of one that its board has proven is known now, and that of
+    /// one with evidence against it cannot get better. One that is whole if an end is true that anybody can send waits for the end of
+    /// all: its own board may send on. `emptied`: as of [`Self::advance`].
+    pub(super) fn close_ended(streams: &mut [Stream], setup: &Setup, emptied: Option<Instant>) {
+        let mut waiting = 0;
+        for stream in streams.iter_mut().rev() {
+            stream.is_over |= stream.is_due(setup.patience);
+            if stream.is_over && stream.words.come() {
+                let known = stream.known(setup);
+                let is_known = known.end == End::Confirmed || !Verdict::of(&known).is_complete();
+                waiting += usize::from(!is_known);
+                if is_known || waiting > WAITING {
+                    stream.close(setup);
+                }
+            }
+            if !stream.words.are_well() {
+                stream.close(setup);
+            }
+            stream.advance(setup, emptied);
+        }
+    }
+
+    /// No more of it is waited for.
+    pub(super) fn is_over(&self) -> bool {
+        self.is_over || !self.words.come()
+    }
+
     /// Has recorded what came, and looks whether the sinks are done where no more comes. `emptied`: the kernel had no more datagrams
     /// then.
-    pub(super) fn advance(&mut self, setup: &Setup, emptied: Option<Instant>) {
+    fn advance(&mut self, setup: &Setup, emptied: Option<Instant>) {
         match &mut self.words {
             Words::Come(writer) => {
                 let due = self.order.due();
@@ -268,14 +319,20 @@ impl Stream {
         }
     }
 
-    /// Gives up for what has not come, and lets the sinks finish.
+    /// Gives up for what has not come, and lets the sinks finish. What they are told is its verdict: if that is good it is settled,
+    /// and else nothing that comes later makes it good.
     pub(super) fn close(&mut self, setup: &Setup) {
-        if let Words::Come(writer) = &mut self.words {
-            self.order.finish(self.end.map(|(total, _)| total), |step| writer.step(&step, &setup.interrupts));
-            writer.give();
-            self.given_up = writer.given_up;
+        let Words::Come(writer) = &mut self.words else { return };
+        self.order.finish(self.end.map(|(total, _)| total), |step| writer.step(&step, &setup.interrupts));
+        writer.give();
+        self.given_up = writer.given_up;
+        let is_well = writer.recorder.is_well();
+        let mut known = self.known(setup);
+        if !is_well {
+            // It may go on: what the other sinks have is a part.
+            known.end = End::Missing;
         }
-        let known = self.known(setup);
+        self.settled = Verdict::of(&known).is_complete().then(|| known.clone());
         self.words.change(|words| match words {
             Words::Come(writer) => Words::Ending(writer.recorder.end_aside(known)),
             other => other,
@@ -284,6 +341,9 @@ impl Stream {
 
     /// What receiving knows.
     pub(super) fn known(&self, setup: &Setup) -> Evidence<'static> {
+        if let Some(settled) = &self.settled {
+            return settled.clone();
+        }
         let counts = self.order.counts();
         let (end, board) = match (self.end, &self.told) {
             // Nobody can stop the board, and the user wants no more; or it was asked for the end and tells none.
@@ -303,7 +363,7 @@ impl Stream {
             missing: counts.lost + counts.late + if is_part { 0 } else { counts.before },
             given_up: self.given_up,
             contradictions: counts.contradictions + self.other_ends,
-            foreign: counts.beyond + counts.repeated + self.invalid + self.after_end,
+            foreign: counts.beyond + counts.repeated + self.after_end,
             ..Evidence::default()
         }
     }
@@ -324,7 +384,7 @@ impl Stream {
     }
 
     /// All that was to come has come, or has had time enough.
-    pub(super) fn is_due(&self, patience: UdpPatience) -> bool {
+    fn is_due(&self, patience: UdpPatience) -> bool {
         self.end.is_some_and(|(total, since)| self.order.has_all(total) || since.elapsed() > patience.linger)
     }
 

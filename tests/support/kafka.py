@@ -5,10 +5,11 @@ import signal
 import subprocess
 import time
 
-from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, NewTopic, OffsetSpec, ResourceType
 
 from support import fadc_model as model
+from support import offsets
 from support.broker import free_ports
 from support.crate import WINDOW_NS, Crate, hits_of, report
 from support.netns import PATIENCE, wait_for
@@ -87,8 +88,11 @@ class Setup:
 
     def places(self):
         """{partition: the first message of the group's open windows, or the next one}."""
-        group = self.client.list_consumer_group_offsets([ConsumerGroupTopicPartitions(self.group)])[self.group].result()
-        return {place.partition: place.offset for place in group.topic_partitions}
+        return {partition: place.offset for partition, place in self.committed().items()}
+
+    def committed(self):
+        """{partition: Place}, with what the builders have written there for the next one."""
+        return offsets.committed(self.broker.address, self.group, self.messages, PARTITIONS)
 
     def commit(self, places):
         """Moves the group to other places."""

@@ -43,7 +43,7 @@ def connect(bench, port, count=1):
 
 
 class Sender:
-    """A board that sends on, whatever it is asked, until its connection is reset."""
+    """A board that sends on, also when it is asked for the end, until its connection is reset."""
 
     def __init__(self, bench, port, data, pause=0.1):
         (self.connection,) = connect(bench, port)

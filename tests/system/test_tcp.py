@@ -367,7 +367,7 @@ def test_two_receivers_want_one_port(net):
         (["--tcp", "10000", "--feb", FEBS[0]], "--feb"),
         (["--tcp", "10000", "--sink", "file:/tmp/x"], "--sink"),
         (["--tcp", "10000", "--out", "data.bin"], "--out"),
-        (["--streams", "3", "--iface", "eth0", "--feb", FEBS[0]], "--tcp"),
+        (["--streams", "3", "--iface", "eth0", "--feb", FEBS[0]], ": not with --"),
     ],
 )
 def test_wrong_arguments_are_named(net, words, name):

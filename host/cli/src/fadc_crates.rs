@@ -133,7 +133,7 @@ impl Run {
         }
     }
 
-    /// What is told of connections that go on long after their ends were asked for.
+    /// Names connections that go on long after their ends were asked for, in words.
     pub fn late(&self) -> Option<String> {
         self.server.late()
     }

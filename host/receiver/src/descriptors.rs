@@ -69,7 +69,7 @@ pub fn promise(count: u64) -> io::Result<Promise> {
     Ok(Promise(count))
 }
 
-/// True if connections of clients, which can do without, have to leave: this descriptor of one of them is among the last, and as many as
+/// True if connections of clients, which are not needed for the data, have to leave: this descriptor of one of them is among the last, and as many as
 /// are kept for files stay for connections of boards. A descriptor has the lowest number that is free, so its number tells how many
 /// there are.
 pub fn is_among_last(descriptor: RawFd) -> bool {
@@ -96,7 +96,7 @@ fn local(address: SocketAddrAny) -> Option<Local> {
     SocketAddr::try_from(address).ok().map(|address| Local::Port(address.port()))
 }
 
-/// Ends a connection of a library, which closes its descriptor then; false: the library has closed it already, and it is none of `expected`.
+/// Ends a connection of a library, which closes its descriptor then; false: the library has closed it already, and it is another socket.
 pub fn turn_away(descriptor: RawFd, expected: &Local) -> bool {
     // SAFETY: a descriptor may be closed by its owner while this looks at it, which these two calls tell as an error. If it is another
     // socket by then, it is left alone, unless it is one of the same place: then that client is turned away.
@@ -140,7 +140,7 @@ mod tests {
         assert!(!turn_away(accepted.as_raw_fd(), &tcp) && !turn_away(accepted.as_raw_fd(), &unix));
         assert!(turn_away(accepted.as_raw_fd(), &Local::Port(address.port())));
         assert_eq!(client.read(&mut [0]).unwrap(), 0);
-        assert!(!turn_away(fs::File::open(folder.path()).unwrap().as_raw_fd(), &unix), "it is no socket");
+        assert!(!turn_away(fs::File::open(folder.path()).unwrap().as_raw_fd(), &unix), "it is not a socket");
     }
 
     #[test]

@@ -258,7 +258,7 @@ impl Server {
         self.shared.sockets().values().for_each(|socket| socket.cut(why));
     }
 
-    /// What is told of connections that go on long after their ends were asked for.
+    /// Names connections that go on long after their ends were asked for, in words.
     pub fn late(&self) -> Option<String> {
         let sockets = self.shared.sockets();
         let mut late = sockets.values().filter_map(|socket| socket.is_late());

@@ -221,7 +221,7 @@ impl Connection {
         (!is_over).then(|| (at.elapsed(), self.came().saturating_sub(came)))
     }
 
-    /// What is told of one that goes on long after its end was asked for.
+    /// Says so of one that goes on long after its end was asked for.
     pub(super) fn is_late(&self) -> Option<String> {
         let (time, bytes) = self.goes_on().filter(|(time, _)| *time >= LATE)?;
         let peer = self.socket.peer_addr().map_or("?".into(), |peer| peer.to_string());

@@ -6,15 +6,26 @@ import sys
 from support.netns import FEBS
 
 PREPARE = f"""
-import asyncio, gc, multiprocessing, os, signal, sys, threading, time
+import asyncio, fcntl, gc, multiprocessing, os, signal, struct, sys, threading, time
 import numpy as np
 import fadelink
 MAC, OTHER, THIRD = {FEBS[:3]!r}
 FOLDER = "/run/fadelink"
 
 def claims():
+    # A namespace may have the number of one that is gone, in which a program was killed: what it has left is not locked.
     network = os.stat("/proc/self/ns/net").st_ino
-    return [name for name in os.listdir(FOLDER) if name.startswith(str(network))] if os.path.isdir(FOLDER) else []
+    names = os.listdir(FOLDER) if os.path.isdir(FOLDER) else []
+    return [name for name in names if name.startswith(f"{{network}}-") and is_locked(os.path.join(FOLDER, name))]
+
+def is_locked(path):
+    # fcntl(2): F_OFD_GETLK tells the lock of another open file description, of this process too.
+    flock = struct.pack("hhqqi", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
+    try:
+        with open(path) as file:
+            return struct.unpack("hhqqi", fcntl.fcntl(file, 36, flock))[0] != fcntl.F_UNLCK
+    except FileNotFoundError:
+        return False
 
 def sockets():
     # Those of the receivers, by all processes of this namespace: one line says what the columns are.

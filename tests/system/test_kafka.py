@@ -1,5 +1,6 @@
 """FADC streaming through a real Kafka broker: builders share windows, and each window is an event exactly once."""
 
+import contextlib
 import re
 import signal
 import subprocess
@@ -14,6 +15,13 @@ from support.crate import WINDOW_NS, hits_of, reasons
 from support.kafka import PARTITIONS, Setup, check, send
 from support.netns import PATIENCE, wait_for
 from support.paths import FADELINK
+
+
+def metrics(port):
+    """What a program shows; nothing before it listens."""
+    with contextlib.suppress(OSError):
+        return urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=PATIENCE).read().decode()
+    return ""
 
 
 @pytest.fixture
@@ -456,12 +464,11 @@ def test_the_second_interrupt_of_a_feed_gives_its_report(setup):
     feeder = setup.feed("--metrics", f"127.0.0.1:{port}")
     crate = setup.crate(1)
     crate.send(*range(20))
-    metrics = lambda: urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=PATIENCE).read().decode()  # noqa: E731
-    wait_for(lambda: re.search(r"^fadelink_feed_delivered_messages_total.* 20$", metrics(), re.M))
+    wait_for(lambda: re.search(r"^fadelink_feed_delivered_messages_total.* 20$", metrics(port), re.M))
     setup.broker.process.send_signal(signal.SIGSTOP)
     try:
         crate.send(*range(20, 50))
-        wait_for(lambda: re.search(r"^fadelink_crate_messages_total{.*} 50$", metrics(), re.M))
+        wait_for(lambda: re.search(r"^fadelink_crate_messages_total{.*} 50$", metrics(port), re.M))
         feeder.send_signal(signal.SIGINT)
         crate.wait_for_stop()
         assert feeder.poll() is None
@@ -485,7 +492,9 @@ def test_a_builder_that_is_killed_before_its_report_leaves_it_to_the_next(setup)
     builder.wait(PATIENCE)
     assert builder.returncode == 3, "it has data that is wrong"
     builder.stdout = None
-    builder = setup.build()
-    wait_for(setup.busy_builders)
+    (port,) = free_ports(1)
+    builder = setup.build("builder", "--metrics", f"127.0.0.1:{port}")
+    # It has been given its partitions, and has read what stands there.
+    wait_for(lambda: re.search(r'fadelink_verdict_reason\{.*reason="unreported".*\} 1', metrics(port)))
     status, found, err = setup.finish(builder)
     assert status == 3 and found["unreported"] == 1, (found, err)

@@ -78,7 +78,7 @@ class Setup:
             if error.args[0].code() != KafkaError.FENCED_LEADER_EPOCH:
                 raise
             self.client = AdminClient({"bootstrap.servers": self.broker.address})
-            return {}
+            return self.ends()
 
     def delete(self, before):
         """Deletes the messages before an offset of each partition."""

@@ -3,7 +3,10 @@ their metadata."""
 
 import socket
 import struct
+import time
 from typing import NamedTuple
+
+from support.netns import PATIENCE
 
 OFFSET_FETCH, VERSION = 9, 1
 #: The group is being loaded, or its coordinator is not known yet (kafka.apache.org/protocol, "Error codes").
@@ -49,14 +52,14 @@ def read(answer):
 def committed(address, group, topic, partitions):
     """{partition: Place} of those that have one. The broker at `address` is the only one."""
     host, port = address.rsplit(":", 1)
-    while True:
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
         with socket.create_connection((host, int(port)), timeout=60) as connection, connection.makefile("rb") as answers:
             connection.sendall(request(group, topic, partitions))
             (size,) = struct.unpack(">i", answers.read(4))
             found, errors = read(answers.read(size))
         if not errors:
             return found
-        # Of a topic that is not there (3) there are no places.
-        assert errors <= {*PASSING, 3}, errors
-        if errors == {3}:
-            return {}
+        assert errors <= set(PASSING), errors
+        time.sleep(0.1)
+    raise AssertionError(f"the group is not there: errors {errors}")

@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 from support.control import ask, state
-from support.lab import Lab
+from support.lab import Lab, fade
 from support.netns import sh, wait_for
 
 WORDS = bytes(8000)
@@ -109,6 +109,23 @@ def test_a_stop_does_not_speak_of_the_next_run(lab):
     process.finish()
 
 
+def test_a_stop_calls_no_run_ended_that_goes_on(lab):
+    """Its program does not answer any more, and is killed then: neither is an end of the run."""
+    tcp(lab)
+    process = lab.start()
+    feb = board(lab)
+    has_come(lab)
+    for end in (signal.SIGSTOP, signal.SIGKILL):
+        stop = lab.bench.fadelink("stop", lab.file)
+        wait_for(lambda: state(lab)["state"] == "stopping")
+        process.signal(end)
+        status, out, err = stop.finish()
+        assert status == 1 and not out and "control.socket: " in err, (status, out, err)
+        process.signal(signal.SIGCONT)
+    feb.close()
+    process.finish()
+
+
 @pytest.mark.parametrize("wish", ["start", "stop"])
 def test_a_program_that_does_not_answer_is_told(lab, wish):
     tcp(lab, start="command")
@@ -202,13 +219,13 @@ def test_what_is_left_of_a_begin_is_removed_and_a_lock_without_a_number_is_told(
     (lab.runs / "run_000002").mkdir()
     assert "run_000002: it was empty, and was removed" in whole_run(lab)[1]
     assert lab.folder().name == "run_000002"
-    for text in ("garbage", "1000000000000", "7 8"):
+    for text in ("garbage", "1000000000000", "7 8", ""):
         (lab.runs / "lock").write_text(text)
         process = lab.start()
         board(lab).close()
         status, _, err = process.finish()
         assert status == 0 and f"lock: `{text}`: expected the number of the last run" in err, err
-    assert lab.folder().name == "run_000005"
+    assert lab.folder().name == "run_000006"
     (lab.runs / "lock").write_text("9" * 12)
     status, _, err = lab.start().finish()
     assert status == 1 and "has the last number: move it away" in err, err
@@ -216,8 +233,13 @@ def test_what_is_left_of_a_begin_is_removed_and_a_lock_without_a_number_is_told(
 
 def test_the_files_of_the_program_are_no_sinks(lab):
     lab.file = lab.file.with_name("e.toml")
-    for sink in ("file:../../e.toml,overwrite", "file:../lock,overwrite", "hashes:../control.socket", f"file:{lab.file},overwrite"):
-        tcp(lab, sink, "file:{board}.dat")
+    for name in ("registers.toml", "kafka.conf"):
+        (lab.bench.tmp / name).write_text("")
+    registers = fade("b", 0, 'registers = "registers.toml"')
+    for sink in ("file:../../e.toml,overwrite", "file:../lock,overwrite", "hashes:../control.socket", f"file:{lab.file},overwrite",
+                 "file:../../registers.toml,overwrite", "hdf5:../../kafka.conf,overwrite"):  # fmt: skip
+        tcp(lab, sink, "file:{board}.dat", more='kafka_config_file = "kafka.conf"')
+        lab.write(lab.file.read_text() + registers)
         status, _, err = lab.bench.run("run", "--check", lab.file)
         assert status == 2 and "it is a file that `fadelink run` reads itself; expected another name" in err, err
 

@@ -5,11 +5,12 @@ use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::{BorrowedFd, RawFd};
+use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use rustix::event::EventfdFlags;
 use rustix::net::{getsockname, shutdown, AddressFamily, Shutdown, SocketAddrAny, SocketAddrUnix};
 use rustix::process::{getrlimit, Resource};
 
@@ -48,6 +49,18 @@ fn limit() -> Option<(u64, u64)> {
     Some((limit, RESERVE.min(limit / 4)))
 }
 
+/// Descriptors that are open. Without /proc, the lowest number that is free: there are as many below it.
+fn open() -> io::Result<u64> {
+    match fs::read_dir("/proc/self/fd") {
+        // Without that for looking.
+        Ok(all) => Ok(all.count().saturating_sub(1) as u64),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            Ok(rustix::event::eventfd(0, EventfdFlags::CLOEXEC)?.as_raw_fd() as u64)
+        }
+        Err(error) => Err(error),
+    }
+}
+
 /// Promises so many descriptors beside one for the connection itself.
 ///
 /// # Errors
@@ -55,8 +68,7 @@ fn limit() -> Option<(u64, u64)> {
 pub fn promise(count: u64) -> io::Result<Promise> {
     let mut promised = promised();
     if let Some((limit, reserve)) = limit() {
-        // Without that for looking.
-        let open = fs::read_dir("/proc/self/fd")?.count().saturating_sub(1) as u64;
+        let open = open()?;
         if open + *promised + count + reserve >= limit {
             return Err(io::Error::other(format!(
                 "{open} file descriptors are open, {} are promised to connections, and the last {reserve} of {limit} are kept for files \
@@ -109,7 +121,6 @@ pub fn turn_away(descriptor: RawFd, expected: &Local) -> bool {
 mod tests {
     use std::io::Read;
     use std::net::{TcpListener, TcpStream};
-    use std::os::fd::AsRawFd;
     use std::os::linux::net::SocketAddrExt;
     use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 

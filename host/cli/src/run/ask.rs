@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::Context;
+use anyhow::{anyhow, Context};
 use axum::body::Body;
 use fadelink_runs::Manifest;
 use fadelink_sinks::unix_path;
@@ -94,10 +94,13 @@ fn check_error(answer: &Value) -> anyhow::Result<()> {
     }
 }
 
-/// How a run has ended, by its manifest: its program does not tell it any more.
-fn by_manifest(run: &Value, folder: &Path) -> anyhow::Result<Value> {
-    let manifest = Manifest::read_sealed(folder)?;
-    anyhow::ensure!(manifest.content["run"] == *run, "{}: it is not of run {run}", folder.display());
+/// How a run has ended, by its manifest: its program does not tell it any more, for this reason.
+fn by_manifest(run: &Value, folder: &Path, why: anyhow::Error) -> anyhow::Result<Value> {
+    let Ok(manifest) = Manifest::read_sealed(folder) else { return Err(why) };
+    // A program that does not answer may go on, and one that was killed has not ended its run.
+    if manifest.content["run"] != *run || matches!(manifest.state(), "running" | "stopping") {
+        return Err(why);
+    }
     if let Some(error) = manifest.content["error"].as_str() {
         anyhow::bail!("the run has failed: {error}");
     }
@@ -118,9 +121,9 @@ async fn stop(socket: &Path) -> anyhow::Result<Value> {
         match (answer, known) {
             // Another one has begun, or there is no program that waits for one.
             (Ok(answer), Some((run, folder))) if answer["run"] != *run && answer["error"].is_null() => {
-                return by_manifest(run, folder.as_ref())
+                return by_manifest(run, folder.as_ref(), anyhow!("run {run} has gone: run {} goes on", answer["run"]));
             }
-            (Err(_), Some((run, folder))) => return by_manifest(run, folder.as_ref()),
+            (Err(why), Some((run, folder))) => return by_manifest(run, folder.as_ref(), why),
             (answer, _) => {
                 let answer = answer?;
                 check_error(&answer)?;

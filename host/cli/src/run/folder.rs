@@ -165,8 +165,12 @@ impl Runs {
         check_name(folder)?;
         fs::create_dir_all(folder).with_context(named)?;
         // What a link leads to is not this program's.
-        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let lock = open(folder.join(LOCK), flags, Mode::from_raw_mode(0o666)).map_err(io::Error::from);
+        let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let open = |more| open(folder.join(LOCK), flags | more, Mode::from_raw_mode(0o666)).map_err(io::Error::from);
+        let (lock, is_new) = match open(OFlags::CREATE | OFlags::EXCL) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => (open(OFlags::empty()), false),
+            lock => (lock, true),
+        };
         let lock = File::from(lock.with_context(|| format!("{}: {LOCK}", named()))?);
         anyhow::ensure!(
             durable::is_alone(&lock.metadata().with_context(named)?),
@@ -183,6 +187,10 @@ impl Runs {
         let folder = folder.canonicalize().with_context(named)?;
         check_name(&folder)?;
         let runs = Runs { folder, lock };
+        if is_new {
+            // On a full disk this is told when a run begins.
+            let _ = runs.note(0);
+        }
         runs.tidy().with_context(named)?;
         Ok(runs)
     }
@@ -244,10 +252,8 @@ impl Runs {
         let mut text = [0; 32];
         let read = self.lock.read_at(&mut text, 0).unwrap_or(0);
         let text = String::from_utf8_lossy(&text[..read]);
-        match text.trim_end() {
-            "" => Ok(0),
-            text => text.parse().ok().filter(|number| *number <= LAST).ok_or_else(|| text.to_owned()),
-        }
+        let text = text.trim_end();
+        text.parse().ok().filter(|number| *number <= LAST).ok_or_else(|| text.to_owned())
     }
 
     /// The number of the last run that has begun is this one.

@@ -1,5 +1,5 @@
 //! Connections that the library accepts. It accepts all of them, and keeps those that say nothing for 30 s, so that clients could take
-//! every file descriptor of the process. Here they have 2 s for their first words, and leave at once when descriptors are scarce:
+//! every file descriptor of the process. Here they have 10 s for their first words, and leave at once when descriptors are scarce:
 //! the library tells the descriptor of each that it accepts, and its number tells how many there are.
 
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use fadelink_sinks::Result;
 use zmq::{Context, Socket, SocketEvent, SocketType};
 
 /// Time for the first words of a client, in milliseconds.
-const HANDSHAKE: i32 = 2000;
+const HANDSHAKE: i32 = 10_000;
 /// Longest wait for an event, before it is looked whether there will be more, in milliseconds.
 const LOOK: i32 = 1000;
 /// Where the library tells its events, of a context.

@@ -131,45 +131,22 @@ pub enum Full {
     Hold,
 }
 
-/// Boards of one kind, each of which has a table.
-pub trait Table: Sized {
-    /// Of the tables.
-    const NAME: &'static str;
-
-    /// In the order of the file.
-    fn all(of: &Experiment) -> &[Spanned<Self>];
+/// The table of a board, for errors.
+#[derive(Clone, Copy)]
+pub struct At {
+    kind: &'static str,
+    /// Of those of its kind, from 0.
+    number: usize,
+    /// Where it begins in the text.
+    begin: usize,
 }
 
-impl Table for Fade {
-    const NAME: &'static str = "fade";
-
-    fn all(of: &Experiment) -> &[Spanned<Fade>] {
-        &of.fade
-    }
-}
-
-impl Table for Tcp {
-    const NAME: &'static str = "tcp";
-
-    fn all(of: &Experiment) -> &[Spanned<Tcp>] {
-        &of.tcp
-    }
-}
-
-impl Table for Udp {
-    const NAME: &'static str = "udp";
-
-    fn all(of: &Experiment) -> &[Spanned<Udp>] {
-        &of.udp
-    }
-}
-
-impl Table for Crates {
-    const NAME: &'static str = "crates";
-
-    fn all(of: &Experiment) -> &[Spanned<Crates>] {
-        &of.crates
-    }
+/// The boards of a kind, each with its table.
+pub fn each<'a, T>(kind: &'static str, tables: &'a [Spanned<T>]) -> impl Iterator<Item = (At, &'a T)> {
+    let at = move |(number, table): (usize, &'a Spanned<T>)| {
+        (At { kind, number, begin: table.span().start }, table.get_ref())
+    };
+    tables.iter().enumerate().map(at)
 }
 
 /// An experiment with the text that it was read from.
@@ -195,30 +172,30 @@ impl File {
         Ok(File { path: path.to_owned(), text, experiment })
     }
 
-    /// An error in `field` of a table.
-    pub fn error<T: Table>(&self, table: &Spanned<T>, field: &str, what: &str) -> Usage {
-        let line = line_of_field(&self.text, table.span().start, field);
-        let is_it = |other: &Spanned<T>| other.span() == table.span();
-        let number = T::all(&self.experiment).iter().position(is_it).unwrap_or(0);
-        Usage(format!("{}: line {line}: {}[{number}].{field}: {what}", self.path.display(), T::NAME))
+    fn at_line(&self, begin: usize, field: &str, what: &str) -> Usage {
+        let name = field.rsplit('.').next().unwrap_or(field);
+        let line = line_of_field(&self.text, begin, name);
+        Usage(format!("{}: line {line}: {field}: {what}", self.path.display()))
     }
 
-    /// The error of a field of a table.
-    pub fn wrong<T: Table>(&self, table: &Spanned<T>, wrong: &WrongField) -> Usage {
-        if wrong.field == "confirm" {
-            // It is of all boards, and not possible with this one.
-            let (line, path) = (line_of_field(&self.text, 0, wrong.field), self.path.display());
-            return Usage(format!("{path}: line {line}: confirm: `{}`: {}", wrong.value, wrong.expected));
+    /// An error in `field` of a table.
+    pub fn error(&self, At { kind, number, begin }: At, field: &str, what: &str) -> Usage {
+        self.at_line(begin, &format!("{kind}[{number}].{field}"), what)
+    }
+
+    /// The error of a field of a table; or of `confirm`, which is that of all boards, and is not possible with this one.
+    pub fn wrong(&self, at: At, wrong: &WrongField) -> Usage {
+        let what = format!("`{}`: {}", wrong.value, wrong.expected);
+        match wrong.field {
+            "confirm" => self.at_line(0, wrong.field, &what),
+            field => self.error(at, field, &what),
         }
-        self.error(table, wrong.field, &format!("`{}`: {}", wrong.value, wrong.expected))
     }
 
     /// The error of a field of the table `name`, of which there is one.
-    pub fn wrong_of(&self, name: &str, wrong: &WrongField) -> Usage {
+    pub fn wrong_of(&self, name: &str, WrongField { field, value, expected }: &WrongField) -> Usage {
         let begin = self.text.find(&format!("\n[{name}]")).map_or(0, |before| before + 1);
-        let WrongField { field, value, expected } = wrong;
-        let line = line_of_field(&self.text, begin, field);
-        Usage(format!("{}: line {line}: {name}.{field}: `{value}`: {expected}", self.path.display()))
+        self.at_line(begin, &format!("{name}.{field}"), &format!("`{value}`: {expected}"))
     }
 }
 

@@ -12,9 +12,8 @@ use fadelink_runs::files::{number_of, HASHES, TRANSMISSIONS};
 use fadelink_sinks::hashes::Blocks;
 use fadelink_sinks::{BlockKind, Kind, Places, Spec};
 use fadelink_wire::{Firmware, Protocol};
-use toml::Spanned;
 
-use super::experiment::{Experiment, File, Full, Table};
+use super::experiment::{each, At, Experiment, File, Full};
 use super::{files, folder, places};
 use crate::board::{Common, ConfirmAt, Crates, Fade, GroupSettings};
 use crate::deadline::Limits;
@@ -106,8 +105,8 @@ impl Reader<'_> {
         let mut groups = self.fade(&common)?;
         groups.extend(self.tcp(&common)?);
         groups.extend(self.udp(&common)?);
-        for crates in &self.file.experiment.crates {
-            groups.push(self.crates(crates, &common)?);
+        for (at, crates) in each("crates", &self.file.experiment.crates) {
+            groups.push(self.crates(at, crates, &common)?);
         }
         if groups.is_empty() {
             let path = self.file.path.display();
@@ -117,14 +116,14 @@ impl Reader<'_> {
     }
 
     /// The name of a board may be part of the names of files, and is its own.
-    fn name<T: Table>(&mut self, table: &Spanned<T>, name: &str) -> Result<(), Usage> {
+    fn name(&mut self, at: At, name: &str) -> Result<(), Usage> {
         if !is_name(name) {
             let expected = format!("expected 1 to {NAME_MAX} letters, digits, - _ and ., no . or - first");
-            return Err(self.file.error(table, "name", &format!("`{name}`: {expected}")));
+            return Err(self.file.error(at, "name", &format!("`{name}`: {expected}")));
         }
         if self.names.iter().any(|other| other == name) {
             let expected = "expected a name that no other board has";
-            return Err(self.file.error(table, "name", &format!("`{name}`: {expected}")));
+            return Err(self.file.error(at, "name", &format!("`{name}`: {expected}")));
         }
         self.names.push(name.to_owned());
         Ok(())
@@ -137,20 +136,20 @@ impl Reader<'_> {
     }
 
     /// Refuses a place with a name that a run has for itself, or that would be another one when the run goes on.
-    fn free_name<T: Table>(&self, table: &Spanned<T>, text: &str, place: &str) -> Result<(), Usage> {
+    fn free_name(&self, at: At, text: &str, place: &str) -> Result<(), Usage> {
         if place.contains("{time}") {
             let what =
                 format!("`{text}`: `{{time}}` is not the name of a file; expected {{run}}, the number of the run");
-            return Err(self.file.error(table, "sinks", &what));
+            return Err(self.file.error(at, "sinks", &what));
         }
         let known = ["board", "run", "stream"];
         placeholders::check(place, &known)
-            .map_err(|what| self.file.error(table, "sinks", &format!("`{text}`: {what}")))?;
+            .map_err(|what| self.file.error(at, "sinks", &format!("`{text}`: {what}")))?;
         let name = Path::new(place).file_name().map_or("".into(), |name| name.to_string_lossy());
         if files::is_own(&name) {
             let what =
                 format!("`{text}`: `{name}` is the name of a file that the run writes itself; expected another name");
-            return Err(self.file.error(table, "sinks", &what));
+            return Err(self.file.error(at, "sinks", &what));
         }
         Ok(())
     }
@@ -166,9 +165,9 @@ impl Reader<'_> {
     }
 
     /// Puts a sink where this board has it; no other may be there.
-    fn place<T: Table>(
+    fn place(
         &mut self,
-        table: &Spanned<T>,
+        at: At,
         text: &str,
         place: &mut String,
         board: &str,
@@ -179,63 +178,63 @@ impl Reader<'_> {
             let of_run = if self.is_new { self.folder.join("run") } else { self.folder.to_owned() };
             if self.is_used(&of_run.join(&*place)) {
                 let what = format!("`{text}`: it is a file that `fadelink run` reads itself; expected another name");
-                return Err(self.file.error(table, "sinks", &what));
+                return Err(self.file.error(at, "sinks", &what));
             }
             if self.is_new {
                 places::check(self.folder, place)
-                    .map_err(|what| self.file.error(table, "sinks", &format!("`{text}`: {what}")))?;
+                    .map_err(|what| self.file.error(at, "sinks", &format!("`{text}`: {what}")))?;
             }
             *place = self.folder.join(&*place).to_string_lossy().into_owned();
         }
         let key = if is_path { fadelink_sinks::place(place.as_ref()) } else { PathBuf::from(&*place) };
         if let Some(other) = self.places.insert(key, board.to_owned()) {
             let what = format!("`{text}`: `{other}` has a sink at the same place; expected {{board}} in it");
-            return Err(self.file.error(table, "sinks", &what));
+            return Err(self.file.error(at, "sinks", &what));
         }
         let files = kind.map(|kind| kind.places(place)).unwrap_or_default();
         if let Some((_, other)) = self.files.iter().find(|(other, _)| files.iter().any(|own| own.meets(other))) {
             let what =
                 format!("`{text}`: `{other}` has a sink that makes files with the same names; expected another name");
-            return Err(self.file.error(table, "sinks", &what));
+            return Err(self.file.error(at, "sinks", &what));
         }
         self.files.extend(files.into_iter().map(|files| (files, board.to_owned())));
         Ok(())
     }
 
     /// The plan of a board with these sinks.
-    fn plan<T: Table>(
+    fn plan(
         &mut self,
-        table: &Spanned<T>,
+        at: At,
         (name, sinks): (&str, Option<&Vec<String>>),
         verify: Option<Text<Pattern>>,
         streams: usize,
     ) -> Result<Plan, Usage> {
-        self.name(table, name)?;
+        self.name(at, name)?;
         let texts = sinks.unwrap_or(&self.file.experiment.sinks).clone();
         let hashes = format!("hashes:{}", hashes(name, streams > 1));
         let mut sinks = Vec::new();
         for text in texts.iter().chain([&hashes]) {
-            let error = |what: String| self.file.error(table, "sinks", &format!("`{text}`: {what}"));
+            let error = |what: String| self.file.error(at, "sinks", &format!("`{text}`: {what}"));
             let mut spec: Spec<BlockKind> = self.named(text, name).parse().map_err(error)?;
             if streams > 1 && !spec.is_per_board("stream") {
                 return Err(error("expected {stream} in the path, for each stream of the board".into()));
             }
             let mut place = std::mem::take(&mut spec.place);
             if *text != hashes {
-                self.free_name(table, text, &place)?;
+                self.free_name(at, text, &place)?;
             }
-            self.place(table, text, &mut place, name, Some(&spec.kind))?;
+            self.place(at, text, &mut place, name, Some(&spec.kind))?;
             spec.place = place;
             sinks.push(spec);
         }
         // The hashes are the last.
-        fadelink_sinks::check_optional(&sinks[..texts.len()]).map_err(|what| self.file.error(table, "sinks", &what))?;
+        fadelink_sinks::check_optional(&sinks[..texts.len()]).map_err(|what| self.file.error(at, "sinks", &what))?;
         let durable = self.is_durable();
         let (resumed, before, transmissions) = match self.kept(name) {
             Some(kept) => (Some(kept.blocks), kept.before, kept.transmissions),
             None if durable => {
                 let mut place = format!("{name}{TRANSMISSIONS}");
-                self.place(table, &place.clone(), &mut place, name, None::<&BlockKind>)?;
+                self.place(at, &place.clone(), &mut place, name, None::<&BlockKind>)?;
                 (None, None, Transmissions::to(place.into()))
             }
             None => (None, None, Transmissions::default()),
@@ -245,7 +244,7 @@ impl Reader<'_> {
         let plan = Plan { name, run, sinks, verify, streams, durable, resumed, before, transmissions };
         if durable {
             plan.check_durable()
-                .map_err(|what| self.file.error(table, "sinks", &format!("confirm = \"durable\": {what}")))?;
+                .map_err(|what| self.file.error(at, "sinks", &format!("confirm = \"durable\": {what}")))?;
         }
         Ok(plan)
     }
@@ -271,24 +270,23 @@ impl Reader<'_> {
     fn fade(&mut self, common: &Common) -> Result<Vec<GroupSettings>, Usage> {
         let was_stopped = fade::WasStopped(self.resumed.is_some_and(|resumed| resumed.was_stopped));
         let mut groups: BTreeMap<_, fade::FadeSettings> = BTreeMap::new();
-        for table in &self.file.experiment.fade {
-            let feb = table.get_ref();
-            let plan = self.plan(table, (&feb.name, feb.sinks.as_ref()), feb.verify, 1)?;
+        for (at, feb) in each("fade", &self.file.experiment.fade) {
+            let plan = self.plan(at, (&feb.name, feb.sinks.as_ref()), feb.verify, 1)?;
             // One that is busy may not answer now.
             let Kept { protocol, firmware, .. } = self.kept(&feb.name).unwrap_or_default();
             let (protocol, firmware) = (feb.protocol.or(protocol.map(Text)), feb.firmware.or(firmware.map(Text)));
             let feb = Fade { protocol, firmware, ..feb.clone() };
             let place = (feb.interface.clone(), feb.backend, feb.busy_poll);
             let group = groups.entry(place).or_insert_with(|| feb.group(common));
-            feb.add_to(group, (plan, was_stopped), common).map_err(|wrong| self.file.wrong(table, &wrong))?;
+            feb.add_to(group, (plan, was_stopped), common).map_err(|wrong| self.file.wrong(at, &wrong))?;
         }
         Ok(groups.into_values().map(GroupSettings::Fade).collect())
     }
 
     /// Adds a board to those of its port. Another address, and what the port has, is expected of it.
-    fn add<T: Table, S: PartialEq>(
+    fn add<S: PartialEq>(
         &self,
-        table: &Spanned<T>,
+        at: At,
         senders: &mut Senders,
         (address, plan): (IpAddr, Plan),
         (own, first): (S, S),
@@ -296,11 +294,11 @@ impl Reader<'_> {
         let Senders::Known(known) = senders else { return Ok(()) };
         if known.iter().any(|(other, _)| *other == address) {
             let what = format!("`{address}`: expected an address that no other board of this port has");
-            return Err(self.file.error(table, "address", &what));
+            return Err(self.file.error(at, "address", &what));
         }
         if own != first {
             let what = "expected the values that the first board of this port has for ring and receive_buffer";
-            return Err(self.file.error(table, "ring", what));
+            return Err(self.file.error(at, "ring", what));
         }
         known.push((address, plan));
         Ok(())
@@ -308,16 +306,15 @@ impl Reader<'_> {
 
     fn tcp(&mut self, common: &Common) -> Result<Vec<GroupSettings>, Usage> {
         let mut groups: BTreeMap<_, tcp::TcpSettings> = BTreeMap::new();
-        for table in &self.file.experiment.tcp {
-            let tcp = table.get_ref();
+        for (at, tcp) in each("tcp", &self.file.experiment.tcp) {
             let group = tcp.group((Senders::Known(Vec::new()), Some(0)), common);
-            let group = group.map_err(|wrong| self.file.wrong(table, &wrong))?;
-            tcp.check_address().map_err(|wrong| self.file.wrong(table, &wrong))?;
+            let group = group.map_err(|wrong| self.file.wrong(at, &wrong))?;
+            tcp.check_address().map_err(|wrong| self.file.wrong(at, &wrong))?;
             let streams = usize::from(tcp.streams);
-            let plan = self.plan(table, (&tcp.name, tcp.sinks.as_ref()), tcp.verify, streams)?;
+            let plan = self.plan(at, (&tcp.name, tcp.sinks.as_ref()), tcp.verify, streams)?;
             let group = groups.entry(tcp.place()).or_insert(group);
             let settings = ((tcp.ring, tcp.receive_buffer), (group.ring, group.receive_buffer));
-            self.add(table, &mut group.senders, (tcp.address, plan), settings)?;
+            self.add(at, &mut group.senders, (tcp.address, plan), settings)?;
             group.streams = group.streams.map(|n| n + u32::from(tcp.streams));
         }
         Ok(groups.into_values().map(GroupSettings::Tcp).collect())
@@ -325,50 +322,48 @@ impl Reader<'_> {
 
     fn udp(&mut self, common: &Common) -> Result<Vec<GroupSettings>, Usage> {
         let mut groups: BTreeMap<_, udp::UdpSettings> = BTreeMap::new();
-        for table in &self.file.experiment.udp {
-            let udp = table.get_ref();
+        for (at, udp) in each("udp", &self.file.experiment.udp) {
             if self.file.experiment.disk.full == Full::Hold {
                 let expected = "not with [[udp]], whose boards cannot wait; expected stop";
                 return Err(self.file.wrong_of("disk", &WrongField::new("full", "hold", expected)));
             }
             let group = udp.group((Senders::Known(Vec::new()), Vec::new(), None), common);
-            let group = group.map_err(|wrong| self.file.wrong(table, &wrong))?;
-            udp.check_address().map_err(|wrong| self.file.wrong(table, &wrong))?;
+            let group = group.map_err(|wrong| self.file.wrong(at, &wrong))?;
+            udp.check_address().map_err(|wrong| self.file.wrong(at, &wrong))?;
             let is_known =
                 |(at, other): (&_, &udp::UdpSettings)| *at != group.address && other.boards.contains(&udp.address);
             if groups.iter().any(is_known) {
                 let expected = "expected an address that no board of another port has: a board sends to one port";
-                return Err(self.file.wrong(table, &WrongField::new("address", udp.address, expected)));
+                return Err(self.file.wrong(at, &WrongField::new("address", udp.address, expected)));
             }
-            let plan = self.plan(table, (&udp.name, udp.sinks.as_ref()), udp.verify, 1)?;
+            let plan = self.plan(at, (&udp.name, udp.sinks.as_ref()), udp.verify, 1)?;
             let group = groups.entry(group.address).or_insert(group);
             let settings = ((udp.ring, udp.buffer()), (group.ring, group.receive_buffer));
-            self.add(table, &mut group.senders, (udp.address.into(), plan), settings)?;
+            self.add(at, &mut group.senders, (udp.address.into(), plan), settings)?;
             group.boards.push(udp.address);
             group.streams = Some(group.boards.len() as u32);
         }
         Ok(groups.into_values().map(GroupSettings::Udp).collect())
     }
 
-    fn crates(&mut self, table: &Spanned<Crates>, common: &Common) -> Result<GroupSettings, Usage> {
-        let crates = table.get_ref();
+    fn crates(&mut self, at: At, crates: &Crates, common: &Common) -> Result<GroupSettings, Usage> {
         let name = &crates.name;
-        self.name(table, name)?;
+        self.name(at, name)?;
         let mut sinks = Vec::new();
         for text in &crates.sinks {
-            let error = |what: String| self.file.error(table, "sinks", &format!("`{text}`: {what}"));
+            let error = |what: String| self.file.error(at, "sinks", &format!("`{text}`: {what}"));
             let mut spec: sink::Spec = self.named(text, name).parse().map_err(error)?;
             let mut place = std::mem::take(&mut spec.place);
-            self.free_name(table, text, &place)?;
-            self.place(table, text, &mut place, name, Some(&spec.kind))?;
+            self.free_name(at, text, &place)?;
+            self.place(at, text, &mut place, name, Some(&spec.kind))?;
             spec.place = place;
             sinks.push(spec);
         }
-        fadelink_sinks::check_optional(&sinks).map_err(|what| self.file.error(table, "sinks", &what))?;
+        fadelink_sinks::check_optional(&sinks).map_err(|what| self.file.error(at, "sinks", &what))?;
         let port = crates.port(Limits { idle: None, ..common.limits });
         let group = common.not_durable("the kernel confirms the data of crates");
         let group = group.and_then(|()| crates.group(port, (sinks, None), common.accept));
-        let group = group.map_err(|wrong| self.file.wrong(table, &wrong))?;
+        let group = group.map_err(|wrong| self.file.wrong(at, &wrong))?;
         Ok(GroupSettings::Crates(group))
     }
 }

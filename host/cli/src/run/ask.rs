@@ -11,7 +11,7 @@ use axum::body::Body;
 use fadelink_runs::Manifest;
 use fadelink_sinks::unix_path;
 use http_body_util::BodyExt;
-use hyper::{Method, Request};
+use hyper::{Method, Request, StatusCode};
 use hyper_util::rt::TokioIo;
 use rustix::net::{socket_with, AddressFamily, SocketFlags, SocketType};
 use serde_json::{json, Value};
@@ -50,13 +50,20 @@ fn connect(path: &Path) -> io::Result<net::UnixStream> {
 
 /// Asks, and gives the answer.
 async fn ask(socket: &Path, method: Method, path: &str) -> anyhow::Result<Value> {
-    let late = |_| format!("{}: `fadelink run` does not answer in {} s", socket.display(), PATIENCE.as_secs());
-    tokio::time::timeout(PATIENCE, answer(socket, method, path)).await.map_err(late).map_err(anyhow::Error::msg)?
+    let place = socket.display();
+    let stream = connect(socket).with_context(|| format!("{place}: no `fadelink run` of this experiment is there"))?;
+    let (status, answer) = tokio::time::timeout(PATIENCE, answer(stream, method, path))
+        .await
+        .map_err(|_| anyhow!("{place}: `fadelink run` does not answer in {} s", PATIENCE.as_secs()))?
+        .with_context(|| format!("{place}: `fadelink run` gave no answer"))?;
+    match answer["error"].as_str() {
+        _ if status.is_success() => Ok(answer),
+        Some(error) => anyhow::bail!("{error}"),
+        None => anyhow::bail!("the answer is {status}"),
+    }
 }
 
-async fn answer(socket: &Path, method: Method, path: &str) -> anyhow::Result<Value> {
-    let stream = connect(socket)
-        .with_context(|| format!("{}: no `fadelink run` of this experiment is there", socket.display()))?;
+async fn answer(stream: net::UnixStream, method: Method, path: &str) -> anyhow::Result<(StatusCode, Value)> {
     let stream = TokioIo::new(UnixStream::from_std(stream)?);
     let (mut sender, connection) = hyper::client::conn::http1::handshake(stream).await?;
     tokio::spawn(connection);
@@ -64,12 +71,7 @@ async fn answer(socket: &Path, method: Method, path: &str) -> anyhow::Result<Val
     let response = sender.send_request(request).await?;
     let status = response.status();
     let body = response.into_body().collect().await?.to_bytes();
-    let answer: Value = serde_json::from_slice(&body)?;
-    match answer["error"].as_str() {
-        _ if status.is_success() => Ok(answer),
-        Some(error) => anyhow::bail!("{error}"),
-        None => anyhow::bail!("the answer is {status}"),
-    }
+    Ok((status, serde_json::from_slice(&body)?))
 }
 
 /// Waits for the begin of the next run.

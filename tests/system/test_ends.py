@@ -9,7 +9,7 @@ import threading
 from support import fadc_model as model
 from support.control import COUNTER, ask, state, waits
 from support.crate import WINDOW_NS
-from support.netns import sh, wait_for
+from support.netns import PATIENCE, sh, wait_for
 
 HEAD = 'start = "command"\nend = "silence"\n[stop]\nduration = 1\n'
 TCP = '[[tcp]]\nname = "sender"\naddress = "127.0.0.1"\nport = 10001\nsinks = ["file:{board}.dat"]\n'
@@ -63,7 +63,7 @@ class Sender:
 
     def is_cut_off(self):
         """It has learned that its connection is broken."""
-        self.thread.join(10)
+        self.thread.join(PATIENCE)
         self.over.set()
         self.thread.join()
         return isinstance(self.error, ConnectionError)

@@ -139,6 +139,25 @@ def test_a_program_that_does_not_answer_is_told(lab, wish):
     process.finish()
 
 
+@pytest.mark.parametrize("wish", ["start", "stop"])
+@pytest.mark.parametrize("answer", [b"", b"220 mail.example\r\n", b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n{", b"HTTP/1.1 200 OK\r\n\r\n<p>"])
+def test_an_answer_that_is_none_is_told_with_its_socket(lab, wish, answer):
+    """The program ends, or is killed, while it is asked; or another one has its socket."""
+    tcp(lab)
+    lab.runs.mkdir()
+    with socket.socket(socket.AF_UNIX) as listener:
+        at = os.open(lab.runs, os.O_PATH)
+        listener.bind(f"/proc/self/fd/{at}/control.socket")
+        os.close(at)
+        listener.listen()
+        asked = lab.bench.fadelink(wish, lab.file)
+        with listener.accept()[0] as connection:
+            connection.recv(1 << 16)
+            connection.sendall(answer)
+        status, out, err = asked.finish()
+    assert status == 1 and not out and "control.socket: `fadelink run` gave no answer: " in err, (status, out, err)
+
+
 def test_no_run_begins_where_the_disk_is_full(lab, mounted):
     lab.runs.mkdir()
     sh("mount", "-t", "tmpfs", "-o", "size=20m", "small", lab.runs)

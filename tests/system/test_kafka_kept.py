@@ -137,6 +137,14 @@ def test_a_builder_looks_whether_its_events_are_there(setup, how):
     assert f"topic {setup.events}, partition " in found["reasons"][0]["text"]
 
 
+def copy_event(setup, events, partition):
+    """Somebody else writes one of the events again."""
+    producer = Producer({"bootstrap.servers": setup.broker.address})
+    copy = next(event for event in events if event.partition() == partition)
+    producer.produce(setup.events, copy.value(), partition=partition, key=copy.key())
+    producer.flush()
+
+
 @pytest.mark.parametrize("when", ["between", "behind"])
 def test_events_that_others_write_are_found(setup, when):
     """A copy of one event: the topic has its window twice, and the builder says so."""
@@ -147,10 +155,7 @@ def test_events_that_others_write_are_found(setup, when):
             crate.send(*range(first, first + 40))
         events = setup.read_all(setup.events, first + 40, quiet=0)
         if (first == 0) == (when == "between"):
-            producer = Producer({"bootstrap.servers": setup.broker.address})
-            copy = next(event for event in events if event.partition() == 1)
-            producer.produce(setup.events, copy.value(), partition=1, key=copy.key())
-            producer.flush()
+            copy_event(setup, events, 1)
     for crate in crates:
         crate.close()
     assert setup.finish(feeder)[0] == 0
@@ -160,6 +165,61 @@ def test_events_that_others_write_are_found(setup, when):
     assert status == 3 and reasons(found) == ["changed"] and not found["kept"], (found, err)
     (reason,) = found["reasons"]
     assert f"topic {setup.events}, partition 1: among messages " in reason["text"] and "are 1 of others" in reason["text"], found
+
+
+@pytest.mark.parametrize("when", ["before", "between", "behind"])
+def test_events_that_others_write_are_found_by_who_takes_the_partitions_over(setup, when):
+    """Another builder comes, and has some of the partitions from then on."""
+    feeder, builders = setup.feed(), [setup.build("a")]
+    crates = [setup.crate(source) for source in (1, 2, 3)]
+    for first, moment in ((0, "before"), (40, "between")):
+        for crate in crates:
+            crate.send(*range(first, first + 40))
+        events = setup.read_all(setup.events, first + 40, quiet=0)
+        if moment == when:
+            for partition in range(PARTITIONS):
+                copy_event(setup, events, partition)
+    if when == "behind":
+        for partition in range(PARTITIONS):
+            copy_event(setup, events, partition)
+    builders.append(setup.build("b"))
+    wait_for(lambda: setup.busy_builders() == 2)
+    for crate in crates:
+        crate.close()
+    assert setup.finish(feeder)[0] == 0
+    wait_for(lambda: setup.places() == setup.ends())
+    reports = [setup.finish(builder) for builder in builders]
+    texts = [reason["text"] for _, found, _ in reports for reason in found["reasons"] if reason["reason"] == "changed"]
+    for partition in range(PARTITIONS):
+        assert any(f"partition {partition}: among messages " in text and "are 1 of others" in text for text in texts), reports
+    assert all(status == 3 for status, *_ in reports), reports
+
+
+def test_events_that_others_write_are_found_behind_a_builder_that_was_killed(setup):
+    """Before each of its transactions, also of those before it was killed."""
+    feeder, builder = setup.feed(), setup.build()
+    crates = [setup.crate(source) for source in (1, 2, 3)]
+    for step in range(4):
+        for crate in crates:
+            crate.send(*range(40 * step, 40 * step + 40))
+        events = setup.read_all(setup.events, (40 + PARTITIONS) * step + 40, quiet=0)
+        if step == 1:
+            wait_for(lambda: setup.places() == setup.ends())
+            builder.kill()
+            builder.wait()
+            builder = setup.build()
+        for partition in range(PARTITIONS):
+            copy_event(setup, events, partition)
+    for crate in crates:
+        crate.close()
+    assert setup.finish(feeder)[0] == 0
+    wait_for(lambda: setup.places() == setup.ends())
+    status, found, err = setup.finish(builder)
+    # What the one that was killed has found may be known as such alone.
+    assert status == 3 and not found["kept"] and {"changed"} <= set(reasons(found)) <= {"changed", "unreported"}, (found, err)
+    texts = [reason["text"] for reason in found["reasons"]]
+    for partition in range(PARTITIONS):
+        assert sum(text.count(f"partition {partition}: among messages ") for text in texts) >= 2, texts
 
 
 def test_builders_of_two_groups_that_write_to_one_topic_say_so(setup):

@@ -14,6 +14,7 @@ from scapy.layers.inet import IP, TCP, UDP
 from scapy.layers.l2 import Ether
 from support.lab import Lab, end, fade
 from support.netns import BOARD, FEBS, PATIENCE, PC, add_address, received_datagrams, report, sh, wait_for
+from support.udp_board import datagram
 from support.paths import FADELINK
 
 PORT = 10000
@@ -219,10 +220,6 @@ def test_a_run_is_not_called_complete_before_its_manifest_is(bench):
         assert lab.manifest()["state"] != "complete" and bench.run("check", lab.folder(), "--outside")[0] == 3
     finally:
         sh("umount", lab.runs)
-
-
-def datagram(counter, words=(), run=0, end=False):
-    return struct.pack(">IHBB", counter, len(words), run, end) + struct.pack(f"<{len(words)}Q", *words)
 
 
 def test_what_comes_behind_a_proven_end_is_against_the_whole(bench):

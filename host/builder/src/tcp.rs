@@ -63,7 +63,6 @@ struct ServerState {
     crates: Vec<IpAddr>,
     /// Connections of others.
     others: AtomicU64,
-    stopping: AtomicBool,
     aborting: AtomicBool,
     /// How long a silent connection is waited for when the end was asked for.
     patience: Duration,
@@ -147,7 +146,6 @@ fn receive(
             Ok(true) => {}
             Ok(false) if reader.counts().cut_bytes > 0 => break Ok(()),
             Ok(false) => break take.end(),
-            Err(error) if is_silence(&error) && !shared.stopping.load(Ordering::Relaxed) => {}
             Err(error) => break Err(error),
         }
     };
@@ -183,7 +181,6 @@ impl Server {
             order: Arc::default(),
             crates,
             others: AtomicU64::new(0),
-            stopping: AtomicBool::new(false),
             aborting: AtomicBool::new(false),
             patience,
         });
@@ -236,7 +233,6 @@ impl Server {
 
     /// Accepts no more connections and asks the crates for the end.
     pub fn stop(&mut self) {
-        self.shared.stopping.store(true, Ordering::Relaxed);
         self.server.stop();
     }
 

@@ -6,6 +6,10 @@ use std::fs;
 use std::io;
 use std::net::{SocketAddr, TcpStream};
 
+/// The states of a connection that this end has closed, while FIN is on its way, and when the other end has it.
+pub(crate) const FIN_WAIT1: u8 = 4;
+pub(crate) const FIN_WAIT2: u8 = 5;
+
 /// The states of a connection whose other end has closed first, of one whose other end has closed before it had our FIN, and of one that
 /// both have closed (include/net/tcp_states.h of Linux).
 const LAST_ACK: u8 = 9;
@@ -91,7 +95,6 @@ mod tests {
 
     #[test]
     fn an_end_between_the_look_and_the_question_came_first() {
-        const FIN_WAIT1: u8 = 4;
         for waits in [true, false] {
             let came_first = |was_seen, state| came_first(was_seen, state, || waits);
             assert!(came_first(false, LAST_ACK) && came_first(true, LAST_ACK) && !came_first(false, FIN_WAIT1));

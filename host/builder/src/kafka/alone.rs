@@ -2,103 +2,167 @@
 //!
 //! Brokers give the records of a partition one number after the other, and a transaction takes one more for its mark. So there is no room
 //! between the last event of a transaction and that of the next one but for the mark and the events. Where there is more, either a
-//! transaction that was given up has left records, which nobody reads, or somebody else has written. Such places are read at the end:
-//! who reads committed data finds the events of this builder there, and no others.
+//! transaction that was given up has left records, which nobody reads, or somebody else has written. Such places are read:
+//! who reads committed data finds the events of this group there, and no others.
+//!
+//! What a builder knows of its partitions is committed with its place, so that the next one goes on with it.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::ops::Range;
+use std::str::FromStr;
 
-/// Places that are remembered; that there were more is known.
-const PLACES: usize = 1024;
-
-/// Where more was written than this builder has.
+/// Where more was written than this group has.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct Surplus {
     pub partition: i32,
     pub offsets: Range<i64>,
-    /// Events of this builder among them.
+    /// Events of this group among them.
     pub own: u64,
 }
 
-/// What was written to a partition behind an event whose number is known.
-#[derive(Debug, Clone, Copy)]
-struct Tail {
-    /// The number behind that event.
+/// What the group has written to a partition behind a record whose number is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tail {
+    /// The number behind that record.
     end: i64,
     events: u64,
-    /// Of transactions, with that of the event.
-    marks: i64,
+    /// Of transactions: with that of the record, if it is an event.
+    marks: u64,
+}
+
+/// As `END+EVENTS/MARKS`.
+impl fmt::Display for Tail {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}+{}/{}", self.end, self.events, self.marks)
+    }
+}
+
+impl FromStr for Tail {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Tail, ()> {
+        let parse = || {
+            let (end, more) = text.split_once('+')?;
+            let (events, marks) = more.split_once('/')?;
+            Some(Tail { end: end.parse().ok()?, events: events.parse().ok()?, marks: marks.parse().ok()? })
+        };
+        parse().ok_or(())
+    }
 }
 
 impl Tail {
-    fn at(end: i64) -> Tail {
+    /// Nothing is behind the last event of a transaction but its mark.
+    fn behind_event(end: i64) -> Tail {
         Tail { end, events: 0, marks: 1 }
     }
 
-    /// How many numbers others have taken up to `end`, before which `marks` are.
-    fn surplus(&self, end: i64, marks: i64) -> i64 {
-        end - self.end - self.events as i64 - marks
+    /// Nothing of the group is in a partition that ends there.
+    pub fn of_none(end: i64) -> Tail {
+        Tail { end, events: 0, marks: 0 }
     }
+
+    /// How many numbers others have taken up to `end`, behind all that the group has written but the last mark, which may be still to come.
+    fn surplus(&self, end: i64, marks: u64) -> i64 {
+        end - self.end - self.events as i64 - marks as i64
+    }
+}
+
+/// A transaction of a partition that goes on.
+#[derive(Debug, Clone, Copy)]
+struct Begun {
+    events: u64,
+    /// The number behind its last event, where it is known.
+    end: Option<i64>,
 }
 
 /// See the module.
 #[derive(Debug, Default)]
 pub struct Alone {
     tails: BTreeMap<i32, Tail>,
-    places: Vec<Place>,
-    /// There were more places.
-    has_more: bool,
+    begun: BTreeMap<i32, Begun>,
+    /// Places of transactions that were committed.
+    suspects: Vec<Surplus>,
 }
 
 impl Alone {
-    /// Others may write to its partitions from now on, or have.
+    /// Its partitions may be another builder's.
     pub fn forget(&mut self) {
         self.tails.clear();
+        self.begun.clear();
+        self.suspects.clear();
     }
 
-    /// A transaction with so many events in a partition was committed. `before`, `now`: what of the partition this builder has written
-    /// before and behind it, as far as their numbers are known: those of messages whose answers did not come are not.
-    pub fn wrote(&mut self, partition: i32, events: u64, before: Option<&Range<i64>>, now: &Range<i64>) {
-        let taken = before.map_or(now.end - now.start, |before| now.end - before.end - 1);
-        // Both numbers are known, and nothing is between.
-        let is_clean = taken == events as i64;
-        let Some(tail) = self.tails.get_mut(&partition) else {
-            if is_clean {
-                self.tails.insert(partition, Tail::at(now.end));
-            }
-            return;
-        };
-        tail.events += events;
-        if is_clean {
-            let tail = std::mem::replace(tail, Tail::at(now.end));
-            if tail.surplus(now.end, tail.marks) > 0 {
-                self.remember(Place { partition, offsets: tail.end..now.end, own: tail.events });
-            }
-        } else {
-            tail.marks += 1;
+    /// It goes on in a partition, with what the group has written there, where that is known.
+    pub fn begin(&mut self, partition: i32, tail: Option<Tail>) {
+        match tail {
+            Some(tail) => _ = self.tails.insert(partition, tail),
+            None => _ = self.tails.remove(&partition),
         }
     }
 
-    fn remember(&mut self, place: Place) {
-        match self.places.len() < PLACES {
-            true => self.places.push(place),
-            false => self.has_more = true,
+    /// A transaction begins: the one before was committed or given up.
+    pub fn begin_transaction(&mut self) {
+        self.begun.clear();
+    }
+
+    /// It has so many events in a partition. `end`: the number behind the last of them, where it is known: those of messages whose
+    /// answers did not come are not.
+    pub fn sent(&mut self, partition: i32, events: u64, end: Option<i64>) {
+        self.begun.insert(partition, Begun { events, end });
+    }
+
+    /// What the group has written to a partition when the transaction is committed.
+    pub fn tail(&self, partition: i32) -> Option<Tail> {
+        let tail = self.tails.get(&partition).copied();
+        let Some(Begun { events, end }) = self.begun.get(&partition).copied() else { return tail };
+        let Some(tail) = tail else { return end.map(Tail::behind_event) };
+        let events = tail.events + events;
+        // Of a surplus all is kept until it was looked at.
+        let whole = Tail { events, ..tail };
+        match end.filter(|end| whole.surplus(*end, tail.marks) <= 0) {
+            Some(end) => Some(Tail::behind_event(end)),
+            None => Some(Tail { marks: tail.marks + 1, ..whole }),
         }
     }
 
-    /// Places to be read at the end, and whether there were more. `end`: asks for the offset behind the last record of a partition.
+    /// The transaction was committed.
+    pub fn commit(&mut self) {
+        for (partition, Begun { end, .. }) in self.begun.clone() {
+            let tail = self.tail(partition);
+            self.begin(partition, tail);
+            // Behind this event there is its mark.
+            if let Some((tail, end)) = tail.zip(end).filter(|(tail, end)| tail.surplus(*end, tail.marks - 1) > 0) {
+                self.suspects.retain(|suspect| suspect.partition != partition);
+                self.suspects.push(Surplus { partition, offsets: tail.end..end, own: tail.events });
+            }
+        }
+        self.begun.clear();
+    }
+
+    /// Places of transactions that were committed, to be looked at now: what cannot be is found again later.
+    pub fn suspects(&mut self) -> Vec<Surplus> {
+        std::mem::take(&mut self.suspects)
+    }
+
+    /// It was looked at what is there.
+    pub fn looked_at(&mut self, Surplus { partition, offsets, .. }: &Surplus) {
+        self.tails.insert(*partition, Tail::behind_event(offsets.end));
+    }
+
+    /// Places to be looked at in the end. `end`: asks for the offset behind the last record of a partition.
     ///
     /// # Errors
     /// Those of `end`.
-    pub fn places<E>(&self, mut end: impl FnMut(i32) -> Result<i64, E>) -> Result<(Vec<Place>, bool), E> {
-        let mut places = self.places.clone();
-        for (partition, tail) in &self.tails {
-            let end = end(*partition)?;
+    pub fn at_end<E>(&self, mut end: impl FnMut(i32) -> Result<i64, E>) -> Result<Vec<Surplus>, E> {
+        let mut found = Vec::new();
+        for (&partition, tail) in &self.tails {
+            let end = end(partition)?;
             if tail.surplus(end, tail.marks) > 0 {
-                places.push(Place { partition: *partition, offsets: tail.end..end, own: tail.events });
+                found.push(Surplus { partition, offsets: tail.end..end, own: tail.events });
             }
         }
-        Ok((places, self.has_more))
+        Ok(found)
     }
 }
 
@@ -106,52 +170,105 @@ impl Alone {
 mod tests {
     use super::*;
 
-    /// Transactions of one partition, as `(events, number behind the last of them that is known)`, and what is to be read in a
-    /// partition that ends at `end`.
-    fn places(transactions: &[(u64, i64)], end: i64) -> Vec<(Range<i64>, u64)> {
-        let (mut alone, mut before) = (Alone::default(), None);
-        for (events, behind) in transactions {
-            let now = before.as_ref().map_or(behind - *events as i64, |span: &Range<i64>| span.start)..*behind;
-            alone.wrote(0, *events, before.as_ref(), &now);
-            before = Some(now);
-        }
-        let (places, has_more) = alone.places(|_| Ok::<_, ()>(end)).unwrap();
-        assert!(!has_more);
-        places.into_iter().map(|place| (place.offsets, place.own)).collect()
+    type Found = Vec<(Range<i64>, u64)>;
+
+    fn of(found: Vec<Surplus>) -> Found {
+        found.into_iter().map(|surplus| (surplus.offsets, surplus.own)).collect()
+    }
+
+    /// Transactions of one partition, as `(events, number behind the last of them)`, where it is known, and what is to be looked at then
+    /// and in a partition that ends at `end`. Whether another builder goes on behind each makes no difference.
+    fn places(first: Option<Tail>, transactions: &[(u64, Option<i64>)], end: i64) -> (Found, Found) {
+        let [one, other] = [false, true].map(|changes| {
+            let (mut alone, mut found) = (Alone::default(), Vec::new());
+            alone.begin(0, first);
+            for (events, behind) in transactions {
+                alone.begin_transaction();
+                alone.sent(0, *events, *behind);
+                let written = alone.tail(0).map(|tail| tail.to_string());
+                alone.commit();
+                for suspect in alone.suspects() {
+                    alone.looked_at(&suspect);
+                    found.push(suspect);
+                }
+                if changes {
+                    alone.forget();
+                    alone.begin(0, written.map(|text| text.parse().unwrap()));
+                }
+            }
+            let at_end = alone.at_end(|_| Ok::<_, ()>(end)).unwrap();
+            // Nobody knows whether the one before has looked at what it has found: it is found again.
+            if changes {
+                found.clear()
+            }
+            (of(found), of(at_end))
+        });
+        assert!(!one.0.is_empty() || one == other, "{one:?} {other:?}");
+        one
     }
 
     #[test]
     fn who_writes_alone_has_nothing_to_look_for() {
         for (transactions, end) in [
             (&[][..], 50),
-            (&[(10, 10)], 11),
+            (&[(10, Some(10))], 11),
             // Its mark is still to come.
-            (&[(10, 10)], 10),
-            (&[(10, 17), (3, 21), (4, 26)], 27),
+            (&[(10, Some(10))], 10),
+            (&[(10, Some(17)), (3, Some(21)), (4, Some(26))], 27),
             // The number of the last event of the second one was not told.
-            (&[(10, 10), (3, 13), (4, 19), (2, 22)], 23),
+            (&[(10, Some(10)), (3, None), (4, Some(19)), (2, Some(22))], 23),
+            (&[(3, None), (4, Some(19))], 20),
         ] {
-            assert_eq!(places(transactions, end), [], "{transactions:?}");
+            assert_eq!(places(None, transactions, end), Default::default(), "{transactions:?}");
         }
+        assert_eq!(places(Some(Tail::of_none(5)), &[(10, Some(15))], 16), Default::default());
     }
 
     #[test]
     fn what_is_written_between_or_behind_is_looked_for() {
-        assert_eq!(places(&[(10, 10)], 12), [(10..12, 0)]);
-        assert_eq!(places(&[(10, 10), (3, 15), (4, 20)], 21), [(10..20, 7)]);
-        assert_eq!(places(&[(10, 10), (3, 15)], 16), [(10..16, 3)]);
-        // A transaction of 3 that was given up.
-        assert_eq!(places(&[(10, 10), (3, 18), (4, 23), (1, 25)], 26), [(10..23, 7)]);
+        let [known, unknown] = [|end| Some(Tail::of_none(end)), |_| None];
+        let looked = |found: &[(Range<i64>, u64)], at_end: &[(Range<i64>, u64)]| (found.to_vec(), at_end.to_vec());
+        assert_eq!(places(unknown(0), &[(10, Some(10))], 12), looked(&[], &[(10..12, 0)]));
+        assert_eq!(places(unknown(0), &[(10, Some(10)), (3, Some(15))], 16), looked(&[(10..15, 3)], &[]));
+        assert_eq!(
+            places(unknown(0), &[(10, Some(10)), (3, None), (4, Some(20))], 21),
+            looked(&[(10..20, 7)], &[]),
+            "somewhere among both"
+        );
+        // Before the first one, and in each gap.
+        assert_eq!(
+            places(known(0), &[(10, Some(11)), (2, Some(15))], 17),
+            looked(&[(0..11, 10), (11..15, 2)], &[(15..17, 0)])
+        );
+        assert_eq!(places(known(4), &[], 5), looked(&[], &[(4..5, 0)]));
     }
 
     #[test]
-    fn partitions_that_were_another_builders_are_begun_anew() {
+    fn what_was_not_looked_at_is_found_again() {
         let mut alone = Alone::default();
-        alone.wrote(0, 10, None, &(0..10));
+        alone.begin(0, Some(Tail::of_none(0)));
+        for (end, own) in [(11, 10), (22, 20)] {
+            alone.begin_transaction();
+            alone.sent(0, 10, Some(end));
+            alone.commit();
+            assert_eq!(of(alone.suspects()), [(0..end, own)]);
+        }
+        // One that is given up is not there.
+        alone.begin_transaction();
+        alone.sent(0, 5, Some(99));
+        alone.begin_transaction();
+        alone.commit();
+        assert_eq!(alone.at_end(|_| Ok::<_, ()>(23)).map(of), Ok(vec![(0..23, 20)]));
         alone.forget();
-        alone.wrote(0, 5, Some(&(0..10)), &(0..90));
-        assert_eq!(alone.places(|_| Ok::<_, ()>(99)), Ok((Vec::new(), false)));
-        alone.wrote(0, 5, Some(&(0..90)), &(0..96));
-        assert_eq!(alone.places(|_| Ok::<_, ()>(97)), Ok((Vec::new(), false)));
+        assert_eq!(alone.at_end(|_| Ok::<_, ()>(99)).map(of), Ok(Vec::new()), "they are another builder's");
+    }
+
+    #[test]
+    fn a_tail_is_read_as_it_was_written() {
+        let tail = Tail { end: i64::MAX, events: 7, marks: 2 };
+        assert_eq!(tail.to_string().parse(), Ok(tail));
+        for wrong in ["", "7", "7+", "7+1", "7+1/", "7+1/x", "7+1/2/3"] {
+            assert_eq!(wrong.parse::<Tail>(), Err(()), "{wrong}");
+        }
     }
 }

@@ -13,7 +13,7 @@ use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::producer::{BaseRecord, Producer};
 use rdkafka::topic_partition_list::TopicPartitionList;
 
-use super::alone::{Alone, Place};
+use super::alone::{Alone, Surplus, Tail};
 use super::note;
 use crate::Event;
 
@@ -35,8 +35,6 @@ pub struct Output {
     producer: Writer,
     written: Arc<Written>,
     alone: Alone,
-    /// What was written before the transaction that goes on, by partition, with the number of its events.
-    begun: BTreeMap<i32, (u64, Option<Range<i64>>)>,
 }
 
 impl Output {
@@ -47,7 +45,7 @@ impl Output {
     pub fn connect(to: To) -> Result<Output, Failure> {
         let written = Arc::default();
         let producer = transactional(&to.brokers, &to.name, &written)?;
-        Ok(Output { producer, to, written, alone: Alone::default(), begun: BTreeMap::new() })
+        Ok(Output { producer, to, written, alone: Alone::default() })
     }
 
     /// The same again, when a transaction has failed for good.
@@ -65,9 +63,10 @@ impl Output {
     /// They were not sent.
     pub fn send(&mut self, events: &[(i32, Event)], deadline: Instant) -> Result<(), KafkaError> {
         self.written.take_refusal();
-        self.begun.clear();
+        self.alone.begin_transaction();
+        let mut begun = BTreeMap::new();
         for (partition, _) in events {
-            self.begun.entry(*partition).or_insert_with(|| (0, self.written.span(*partition))).0 += 1;
+            begun.entry(*partition).or_insert_with(|| (0, self.written.numbered(*partition))).0 += 1;
         }
         self.producer.begin_transaction()?;
         for (partition, event) in events {
@@ -84,6 +83,11 @@ impl Output {
             }
         }
         deliver(&self.producer, deadline);
+        for (partition, (events, before)) in begun {
+            let has_all = self.written.numbered(partition) - before == events;
+            let end = self.written.span(partition).map(|span| span.end).filter(|_| has_all);
+            self.alone.sent(partition, events, end);
+        }
         Ok(())
     }
 
@@ -104,11 +108,7 @@ impl Output {
 
     /// The transaction was committed.
     pub fn note_commit(&mut self) {
-        for (partition, (events, before)) in std::mem::take(&mut self.begun) {
-            if let Some(now) = self.written.span(partition) {
-                self.alone.wrote(partition, events, before.as_ref(), &now);
-            }
-        }
+        self.alone.commit();
     }
 
     /// Its partitions may be another builder's.
@@ -116,12 +116,32 @@ impl Output {
         self.alone.forget();
     }
 
-    /// Places where others may have written, and whether there were more.
+    /// It goes on in a partition, with what the group has written there, where that is known.
+    pub fn begin(&mut self, partition: i32, tail: Option<Tail>) {
+        self.alone.begin(partition, tail);
+    }
+
+    /// What the group has written to a partition when this transaction is committed.
+    pub fn tail(&self, partition: i32) -> Option<Tail> {
+        self.alone.tail(partition)
+    }
+
+    /// Places where others may have written, to be looked at now.
+    pub fn suspects(&mut self) -> Vec<Surplus> {
+        self.alone.suspects()
+    }
+
+    /// It was looked at what is there.
+    pub fn looked_at(&mut self, surplus: &Surplus) {
+        self.alone.looked_at(surplus);
+    }
+
+    /// Places where others may have written, in the end.
     ///
     /// # Errors
     /// The brokers do not tell.
-    pub fn others(&self) -> Result<(Vec<Place>, bool), Failure> {
-        self.alone.places(|partition| {
+    pub fn suspects_at_end(&self) -> Result<Vec<Surplus>, Failure> {
+        self.alone.at_end(|partition| {
             during("looking for the end of the events", self.offsets(partition)).map(|(_, end)| end)
         })
     }

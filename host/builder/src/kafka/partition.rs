@@ -281,6 +281,11 @@ impl Partition {
         self.wrong() > 0 || events.or(self.before.events.as_ref()).is_some_and(|events| !events.is_empty())
     }
 
+    /// Something is wrong with its events.
+    pub fn note_change(&mut self) {
+        self.has_changed = true;
+    }
+
     /// Messages that were read and are not committed.
     pub fn uncommitted(&self) -> Range<i64> {
         self.written..self.read.max(self.written)
@@ -314,6 +319,7 @@ impl Partition {
             left,
             last,
             events,
+            tail: None,
             begins_later,
             unreported,
             open,

@@ -5,6 +5,7 @@ use std::fmt;
 use std::ops::Range;
 use std::str::FromStr;
 
+use super::alone::Tail;
 use super::known::Known;
 use super::note::Session;
 use crate::join::Standing;
@@ -22,6 +23,8 @@ pub struct Place {
     pub last: Option<Known>,
     /// Offsets of the events of its windows that no builder has reported. Their end is known of those that were reported, too.
     pub events: Option<Range<i64>>,
+    /// What the group has written to the partition of the same number of the events, where it is to be the only one.
+    pub tail: Option<Tail>,
     /// The group has begun at the oldest messages that were left, behind others that were deleted, which is no loss.
     pub begins_later: bool,
     /// Windows and messages before with which something is wrong, and which no builder has reported: it was killed.
@@ -51,12 +54,12 @@ const BEHIND: &str = "-";
 /// The group has begun there.
 const OLDEST: &str = "oldest";
 
-/// As `next=N read=N unreported=N open=EPOCH:feed,SOURCE.NUMBER,...;EPOCH:... left=SOURCE@OFFSET,... events=FIRST..END last=MESSAGE begin=oldest anew=NEXT:SOURCE@OFFSET,...;NEXT:...`, the sources in
+/// As `next=N read=N unreported=N open=EPOCH:feed,SOURCE.NUMBER,...;EPOCH:... left=SOURCE@OFFSET,... events=FIRST..END tail=END+EVENTS/MARKS last=MESSAGE begin=oldest anew=NEXT:SOURCE@OFFSET,...;NEXT:...`, the sources in
 /// hexadecimal; `open=more` if there is no room for them, which about 250 of one feed have. `anew` stands there only if sources have
 /// counted anew.
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Place { epochs, read, left, last, events, begins_later, unreported, open, behind, .. } = self;
+        let Place { epochs, read, left, last, events, tail, begins_later, unreported, open, behind, .. } = self;
         let Place { feeds: own, unbegun, has_more_open, .. } = self;
         let mut feeds: BTreeMap<u64, Vec<String>> = own.iter().map(|epoch| (*epoch, vec![FEED.into()])).collect();
         unbegun.iter().for_each(|epoch| feeds.entry(*epoch).or_default().push(UNBEGUN.into()));
@@ -73,6 +76,7 @@ impl fmt::Display for Place {
         let is_plain = epochs.iter().all(|epoch| epoch.since.is_empty());
         let anew = if is_plain { String::new() } else { format!(" anew={}", anew.collect::<Vec<_>>().join(";")) };
         let events = events.as_ref().map_or(String::new(), |Range { start, end }| format!(" events={start}..{end}"));
+        let events = events + &tail.map_or(String::new(), |tail| format!(" tail={tail}"));
         let last = events + &last.map_or(String::new(), |last| format!(" last={last}"));
         let last = last + &if *begins_later { format!(" begin={OLDEST}") } else { String::new() };
         let is_left: Vec<_> = left.iter().map(|(source, offset)| format!("{source:x}@{offset}")).collect();
@@ -162,6 +166,7 @@ impl FromStr for Place {
         };
         let left = value("left=").map_or(Ok(BTreeMap::new()), places)?;
         let events = value("events=").map(range).transpose()?;
+        let tail = value("tail=").map(str::parse).transpose()?;
         let last = value("last=").map(str::parse).transpose()?;
         let begins_later = value("begin=").map(|begin| (begin == OLDEST).then_some(true).ok_or(())).transpose()?;
         let begins_later = begins_later.unwrap_or(false);
@@ -179,6 +184,7 @@ impl FromStr for Place {
             left,
             last,
             events,
+            tail,
             begins_later,
             unreported,
             open,
@@ -209,6 +215,7 @@ mod tests {
             left: [(0xC0DA_0001, 12)].into(),
             last,
             events: Some(3..i64::MAX),
+            tail: "7+0/1".parse().ok(),
             begins_later: true,
             unreported: 3,
             open,
@@ -233,6 +240,7 @@ mod tests {
             "next=1 read=1 unreported=0 open= anew=7",
             "next=1 read=1 unreported=0 open= last=7",
             "next=1 read=1 unreported=0 open= events=7",
+            "next=1 read=1 unreported=0 open= tail=7",
             "next=1 read=1 unreported=0 open= left=7",
             "next=1 read=1 unreported=0 open= begin=newest",
             "next=1 read=1 unreported=0 open= anew=7:1@2 last=1/2/3",

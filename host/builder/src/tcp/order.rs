@@ -113,8 +113,16 @@ impl Drop for Turn {
 pub(super) struct Input<'a> {
     pub socket: &'a Connection,
     pub place: &'a Turn,
-    /// An error that is silence comes when nothing came for so long.
+    /// An error that is silence comes when nothing came for so long after the end was asked for.
     pub patience: Duration,
+}
+
+/// Longest wait before it is looked whether the end was asked for.
+const ASKED: Duration = Duration::from_millis(100);
+
+/// How much is left of the longest silence after the end was asked for, since reading has begun. It may have been silent for long before.
+fn left(patience: Duration, begun: Instant, asked: Option<Instant>) -> Duration {
+    asked.map_or(patience, |asked| patience.saturating_sub(begun.max(asked).elapsed()))
 }
 
 impl Read for Input<'_> {
@@ -122,17 +130,31 @@ impl Read for Input<'_> {
         self.place.is_busy.store(false, Ordering::SeqCst);
         let begun = Instant::now();
         loop {
-            let left = self.patience.saturating_sub(begun.elapsed());
+            let left = left(self.patience, begun, self.socket.asked_at());
             let mut ready = [(self.socket.as_fd(), false)];
-            poll(&mut ready, Some(left));
+            poll(&mut ready, Some(self.socket.look_at_fin(ASKED).min(left)));
             match ready[0].1 {
                 true => break,
                 false if left.is_zero() => return Err(io::ErrorKind::WouldBlock.into()),
-                // A signal.
                 false => {}
             }
         }
         self.place.is_busy.store(true, Ordering::SeqCst);
         (&mut &**self.socket).read(to)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn silence_counts_from_the_question_for_the_end() {
+        let (now, patience) = (Instant::now(), Duration::from_secs(600));
+        let earlier = now.checked_sub(2 * patience).unwrap();
+        assert_eq!(left(patience, earlier, None), patience);
+        assert!(left(patience, earlier, Some(now)) > patience / 2);
+        assert!(left(patience, now, Some(earlier)) > patience / 2);
+        assert_eq!(left(patience, earlier, Some(earlier)), Duration::ZERO);
     }
 }

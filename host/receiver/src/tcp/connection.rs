@@ -11,7 +11,7 @@ use rustix::net::sockopt::set_socket_linger;
 
 use crate::descriptors::Promise;
 use crate::sockopt;
-use crate::time_wait::{came_first, Ends, CLOSING};
+use crate::time_wait::{came_first, Ends, CLOSING, FIN_WAIT1, FIN_WAIT2};
 
 /// From the question for the end to the end, at most, however much comes: a board sends what it has, and closes (docs/reliability.md).
 pub const END: Duration = Duration::from_secs(30);
@@ -31,6 +31,9 @@ const LATE: Duration = Duration::from_secs(5);
 
 /// A connection that was asked for its end to make room, and over which nothing comes for so long, is broken.
 const LEAVE: Duration = Duration::from_secs(2);
+
+/// Shortest time from one look at FIN to the next.
+const FIN_LOOK: Duration = Duration::from_millis(2);
 
 /// The question for the end.
 #[derive(Debug, Clone, Copy)]
@@ -82,6 +85,7 @@ pub struct Connection {
     ends: Option<Ends>,
     /// `None`: not yet; false: when that was done, the other end had closed already.
     asked: Mutex<Option<bool>>,
+    fin: Mutex<Fin>,
     question: OnceLock<Question>,
     stalls: Mutex<Stalls>,
     /// Why it is broken by this side.
@@ -98,8 +102,18 @@ pub struct Connection {
 #[repr(C)]
 struct Info {
     state: u8,
-    _between: [u8; 127],
+    _others: [u8; 99],
+    retransmissions: u32,
+    _more: [u8; 24],
     bytes_received: u64,
+}
+
+/// What is known of our FIN while that of the other end had not come.
+#[derive(Debug, Default)]
+struct Fin {
+    /// Times that anything of this side was sent again.
+    retransmissions: u32,
+    is_confirmed: bool,
 }
 
 impl Connection {
@@ -108,6 +122,7 @@ impl Connection {
             ends: Ends::of(&socket).ok(),
             socket,
             asked: Mutex::new(None),
+            fin: Mutex::default(),
             question: OnceLock::new(),
             stalls: Mutex::default(),
             given_up: OnceLock::new(),
@@ -119,6 +134,10 @@ impl Connection {
 
     fn asked(&self) -> MutexGuard<'_, Option<bool>> {
         self.asked.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn fin(&self) -> MutexGuard<'_, Fin> {
+        self.fin.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn stalls(&self) -> MutexGuard<'_, Stalls> {
@@ -145,6 +164,7 @@ impl Connection {
         if asked.is_some() {
             return Ok(());
         }
+        self.fin().retransmissions = self.info()?.retransmissions;
         let was_closed = self.is_closed();
         *asked = Some(!was_closed);
         self.socket.shutdown(Shutdown::Write)?;
@@ -152,9 +172,35 @@ impl Connection {
         Ok(())
     }
 
+    /// Looks whether the other end has confirmed our FIN before its own came. Who reads is to call this, and to wait no longer than what it
+    /// returns before the next time, or than `longest`.
+    pub fn look_at_fin(&self, longest: Duration) -> Duration {
+        let Some(Question { at, .. }) = self.question.get() else { return longest };
+        let mut fin = self.fin();
+        if fin.is_confirmed {
+            return longest;
+        }
+        match self.info() {
+            Ok(Info { state: FIN_WAIT1, retransmissions, .. }) => fin.retransmissions = retransmissions,
+            Ok(Info { state: FIN_WAIT2, .. }) => fin.is_confirmed = true,
+            _ => return longest,
+        }
+        // TCP repeats it more and more seldom.
+        (at.elapsed() / 100).clamp(FIN_LOOK, longest)
+    }
+
+    /// FIN of the other end, which has come, may have been sent before ours was there: both have crossed on the way. If it does not confirm
+    /// ours, TCP is in the state CLOSING until that has come too, which may be gone when this is called. Then ours was sent again meanwhile,
+    /// unless both were on their way in the same moment.
+    fn may_have_crossed(&self) -> bool {
+        let fin = self.fin();
+        let crosses = |info: Info| info.state == CLOSING || info.retransmissions != fin.retransmissions;
+        !fin.is_confirmed && self.info().map_or(true, crosses)
+    }
+
     /// What TCP is doing with it (RFC 9293, 3.3.2), as Linux numbers it, and what has come.
     fn info(&self) -> io::Result<Info> {
-        let mut info = Info { state: 0, _between: [0; 127], bytes_received: 0 };
+        let mut info = Info { state: 0, _others: [0; 99], retransmissions: 0, _more: [0; 24], bytes_received: 0 };
         sockopt::get(&self.socket, libc::IPPROTO_TCP, libc::TCP_INFO, &mut info, "the state of a connection")?;
         Ok(info)
     }
@@ -192,8 +238,7 @@ impl Connection {
     /// FIN of the other end, which has just come, is the answer to [`Connection::ask`]: it has not crossed ours on the way. One that had to
     /// make room has said nothing of the end of its data.
     pub fn was_asked(&self) -> bool {
-        let has_crossed = || self.info().map_or(true, |info| info.state == CLOSING);
-        *self.asked() == Some(true) && !self.has_left() && !has_crossed()
+        *self.asked() == Some(true) && !self.has_left() && !self.may_have_crossed()
     }
 
     /// Data has come that was not read yet.
@@ -212,6 +257,11 @@ impl Connection {
     pub fn stall(&self) -> Stall<'_> {
         self.stalls().since = Some(Instant::now());
         Stall(self)
+    }
+
+    /// When its end was asked for.
+    pub fn asked_at(&self) -> Option<Instant> {
+        self.question.get().map(|question| question.at)
     }
 
     /// How long ago the end was asked for of one that goes on nevertheless, and the bytes that have come since.

@@ -19,6 +19,8 @@ use super::client::{during, insist, Error, PATIENCE};
 struct State {
     /// Offsets of what was written to each partition.
     spans: BTreeMap<i32, Range<i64>>,
+    /// How many messages that have a known number.
+    numbered: BTreeMap<i32, u64>,
     /// Why the first message was not delivered of those that were not.
     refused: Option<KafkaError>,
     /// The partition whose numbers went back, and how.
@@ -41,6 +43,7 @@ impl Written {
             return;
         }
         let mut state = self.lock();
+        *state.numbered.entry(partition).or_default() += 1;
         let span = state.spans.entry(partition).or_insert(offset..offset);
         let end = span.end;
         span.end = end.max(offset + 1);
@@ -68,6 +71,11 @@ impl Written {
     /// Offsets of what was written to a partition, from the first one on.
     pub fn span(&self, partition: i32) -> Option<Range<i64>> {
         self.lock().spans.get(&partition).cloned()
+    }
+
+    /// How many messages were delivered to a partition here whose numbers are known.
+    pub fn numbered(&self, partition: i32) -> u64 {
+        self.lock().numbered.get(&partition).copied().unwrap_or(0)
     }
 
     /// Whether the numbers of deliveries went back.

@@ -6,6 +6,7 @@ use fadelink_sinks::kafka::{during, Error as Failure, STEP};
 use rdkafka::consumer::Consumer;
 use rdkafka::topic_partition_list::{Offset, TopicPartitionList};
 
+use super::super::alone::Tail;
 use super::super::error::{Error, Result};
 use super::super::known::Known;
 use super::super::partition::{Begin, Partition};
@@ -53,9 +54,13 @@ impl Builder {
                     self.look_for(last, number, stop, watcher)?;
                 }
             }
-            if before.is_none() && !self.plan.may_append {
-                self.look_for_events(number, stop, watcher)?;
-            }
+            // Who may append to a topic may have others that write to it.
+            let tail = match &before {
+                _ if self.plan.may_append => None,
+                Some((place, _)) => place.tail,
+                None => Some(self.look_for_events(number, stop, watcher)?),
+            };
+            self.output.begin(number, tail);
             let mut has_changed = false;
             if let Some((place, _)) = &mut before {
                 has_changed = self.go_on(place, number, stop, watcher)?;
@@ -79,8 +84,8 @@ impl Builder {
         Err(Error::Anew { topic: self.plan.messages.clone(), partition, what })
     }
 
-    /// A group that lost its place would write again windows that it has written before.
-    fn look_for_events(&self, partition: i32, stop: &AtomicBool, watcher: &mut impl Watcher) -> Result<()> {
+    /// A group that lost its place would write again windows that it has written before. Returns where its events begin.
+    fn look_for_events(&self, partition: i32, stop: &AtomicBool, watcher: &mut impl Watcher) -> Result<Tail> {
         let look = &self.look_at_events;
         let (first, end) = self.ask(stop, watcher, || during("looking for events", look.offsets(partition)))?;
         // Marks of transactions have numbers, too.
@@ -89,7 +94,7 @@ impl Builder {
         if has_events {
             Err(Error::Twice { events, partition, group, messages })
         } else {
-            Ok(())
+            Ok(Tail::of_none(end))
         }
     }
 

@@ -35,7 +35,8 @@ impl Builder {
         let mut list = TopicPartitionList::new();
         for (number, partition) in &mut self.partitions {
             if partition.has_place() {
-                let (offset, place) = partition.place(self.output.events(*number), self.is_reported);
+                let (offset, mut place) = partition.place(self.output.events(*number), self.is_reported);
+                place.tail = self.output.tail(*number);
                 let mut element = list.add_partition(&self.plan.messages, *number);
                 element.set_offset(Offset::Offset(offset))?;
                 element.set_metadata(place.to_string());
@@ -83,7 +84,11 @@ impl Builder {
         let result = sent.and_then(|()| self.output.commit(&places, self.consumer.group_metadata(), deadline));
         self.committed = Instant::now();
         match result {
-            Ok(()) => Ok(self.note_commit(watcher)),
+            Ok(()) => {
+                let events = self.note_commit(watcher);
+                self.look_at_suspects();
+                Ok(events)
+            }
             Err(error) => self.fail(error, &places, begin, stop, watcher),
         }
     }

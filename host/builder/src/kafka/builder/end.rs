@@ -7,7 +7,7 @@ use fadelink_sinks::kafka::{Error as Failure, STEP, TRANSACTION};
 use rdkafka::consumer::Consumer;
 use rdkafka::topic_partition_list::{Offset, TopicPartitionList, TopicPartitionListElem};
 
-use super::super::alone::Place as Surplus;
+use super::super::alone::Surplus;
 use super::super::partition::Partition;
 use super::super::place::Place;
 use super::super::report::End;
@@ -76,27 +76,42 @@ impl Builder {
         }
     }
 
-    /// Who lets this builder append to a topic may have others that write to it.
-    fn look_for_others(&mut self) -> std::result::Result<(), String> {
-        if self.plan.may_append {
-            return Ok(());
-        }
-        let (places, has_more) = self.output.others().map_err(|error| error.to_string())?;
-        for Surplus { partition, offsets, own } in places {
-            let found = self.look_at_events.count(partition, &offsets).map_err(|error| error.to_string())?;
-            if found > own {
-                let (topic, last) = (&self.plan.events, offsets.end - 1);
-                let what = format!("among messages {} to {last} are {} of others", offsets.start, found - own);
-                self.report.changed.push(format!(
-                    "topic {topic}, partition {partition}: {what}: expected those of this builder alone"
-                ));
+    /// Looks at places of a transaction where others may have written. What cannot be looked at now is found again.
+    pub(super) fn look_at_suspects(&mut self) {
+        for surplus in self.output.suspects() {
+            // Somebody's transaction that is open keeps what is behind its begin from being read.
+            if self.look_at(&surplus).is_ok_and(|found| found >= surplus.own) {
+                self.output.looked_at(&surplus);
             }
         }
-        if has_more {
-            Err("too many transactions have failed".into())
-        } else {
-            Ok(())
+    }
+
+    /// The same in the end.
+    fn look_for_others(&mut self) -> std::result::Result<(), Failure> {
+        for surplus in self.output.suspects_at_end()? {
+            self.look_at(&surplus)?;
         }
+        Ok(())
+    }
+
+    /// Looks whether others have written events among these; how many there are.
+    fn look_at(&mut self, Surplus { partition, offsets, own }: &Surplus) -> std::result::Result<u64, Failure> {
+        let found = self.look_at_events.count(*partition, offsets)?;
+        if found > *own {
+            let (topic, last) = (&self.plan.events, offsets.end - 1);
+            let what = format!("among messages {} to {last} are {} of others", offsets.start, found - own);
+            let what = format!("topic {topic}, partition {partition}: {what}: expected those of its builders alone");
+            tracing::warn!("{what}");
+            if !self.report.changed.contains(&what) {
+                self.report.changed.push(what);
+            }
+            // Should this builder be killed, the next one tells that something is wrong.
+            if let Some(partition) = self.partitions.get_mut(partition) {
+                partition.note_change();
+                self.changed = true;
+            }
+        }
+        Ok(found)
     }
 
     /// The places of the group in all partitions, and where these end; `None`: the brokers do not tell.

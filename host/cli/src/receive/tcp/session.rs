@@ -292,6 +292,9 @@ impl Session {
                 continue;
             }
             stall = None;
+            if asked {
+                socket.set_read_timeout(Some(socket.look_at_fin(LOOK)))?;
+            }
             let (room, kept) = pool.room();
             let limit = room.len().min(BLOCK_BYTES);
             let got = match (&**socket).read(&mut room[kept..limit]) {

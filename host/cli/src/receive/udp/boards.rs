@@ -23,6 +23,8 @@ enum Request {
     Stop,
     /// Whether this run is over, as far as this receiver can know of it.
     HasEnded(u8, Asked),
+    /// Which runs it has begun.
+    Runs(Asked),
 }
 
 /// A board was asked, until this is dropped.
@@ -47,6 +49,8 @@ enum By {
 pub enum Answer {
     /// The run is over.
     Ended(Ipv4Addr, u8, RunEnd),
+    /// No run is under way, and the next one would have this number.
+    Idle(Ipv4Addr, u8),
     /// It does not do what it is asked to, and why.
     Failed(Ipv4Addr, anyhow::Error),
 }
@@ -172,6 +176,17 @@ fn ended(
     Ok(Some(ended))
 }
 
+/// The number that the next run of a board would have; `None`: one is under way, or is to be sent.
+fn idle(control: &mut SlowControl) -> anyhow::Result<Option<u8>> {
+    let destination = control.read(udp::REGISTER_PEER_IP)?;
+    // During a run it is refused. Another program may have written its own.
+    let is_ours = Ipv4Addr::from(destination) == control.own_address()?;
+    if is_ours && control.write(udp::REGISTER_PEER_IP, destination).is_err() {
+        return Ok(None);
+    }
+    Ok(Some(control.read(udp::REGISTER_RUN)? as u8))
+}
+
 /// Stops a board; who has.
 fn stop(control: &mut SlowControl) -> anyhow::Result<By> {
     // One that does not answer is told all the same.
@@ -210,6 +225,7 @@ fn serve(
                 let ended = ended(&mut control, (port, run), (stopped, marked)).ok().flatten();
                 ended.map(|ended| Answer::Ended(control.board(), run, ended))
             }
+            Request::Runs(_asked) => idle(&mut control).ok().flatten().map(|next| Answer::Idle(board, next)),
         };
         if let Some(answer) = answer {
             let has_failed = matches!(answer, Answer::Failed(..));
@@ -279,10 +295,19 @@ impl Boards {
 
     /// Asks a board whether its run is over; the answer is [`Answer::Ended`], if it is.
     pub fn ask_for_end(&self, address: Ipv4Addr, run: u8) {
+        self.ask(address, |asked| Request::HasEnded(run, asked));
+    }
+
+    /// Asks a board that was stopped which runs it has begun; the answer is [`Answer::Idle`], if none is under way.
+    pub fn ask_for_runs(&self, address: Ipv4Addr) {
+        self.ask(address, Request::Runs);
+    }
+
+    fn ask(&self, address: Ipv4Addr, request: impl FnOnce(Asked) -> Request) {
         if let Some(board) = self.boards.iter().find(|board| board.address == address) {
             // One question at a time: behind a slow link STOP would wait for all of them.
             if !board.is_asked.swap(true, Ordering::Relaxed) {
-                board.ask(Request::HasEnded(run, Asked(board.is_asked.clone())));
+                board.ask(request(Asked(board.is_asked.clone())));
             }
         }
     }

@@ -1,6 +1,7 @@
 //! `fadelink receive --udp`: the streams of UDP/IP stacks (rtl/udp). Lost data is not repeated; it is counted and
 //! reported (docs/protocol/udp.md).
 
+use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddrV4};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -23,11 +24,12 @@ use crate::verdict::{Absent, Accept, Evidence};
 
 mod boards;
 mod dropped;
+mod runs;
 mod stream;
 
 use boards::{Answer, Boards, RunEnd};
 use dropped::Dropped;
-use stream::{Received, Setup, Stream, UNSEEN};
+use stream::{Received, Setup, Stream};
 
 /// Receive buffer that the kernel is asked for.
 pub const RECEIVE_BUFFER: u32 = 32 << 20;
@@ -78,6 +80,8 @@ struct Session {
     unseen: Vec<(Ipv4Addr, u8, RunEnd, Instant)>,
     /// Boards that did not do what they were asked to, and why.
     failed: Vec<(Ipv4Addr, String)>,
+    /// The number that the next run of a board would have, when it was stopped.
+    next: BTreeMap<Ipv4Addr, u8>,
     /// What has come in the place of runs that boards were asked for, in words.
     instead: Vec<String>,
 }
@@ -113,8 +117,10 @@ fn stream_of<'a>(
         }
         return Ok(index.map(|index| &mut streams[index]));
     }
-    // Ends are repeated: without a board that was started for it, this one is of a run from before.
-    let is_ours = if boards.is_empty() { !datagram.end } else { boards.is_current(*peer.ip(), run) };
+    // Ends are repeated: without a board that was started for it, this one is of a run from before, unless its sender has sent another
+    // one since.
+    let is_ours =
+        if boards.is_empty() { !datagram.end || newest.is_some() } else { boards.is_current(*peer.ip(), run) };
     if !boards.is_empty() && !boards.contains(*peer.ip()) {
         dropped.other_sender += 1;
         return Ok(None);
@@ -178,42 +184,6 @@ impl Session {
         self.unseen.iter().any(|(board, .., since)| *board == address && since.elapsed() >= linger)
     }
 
-    /// Streams whose boards have said that their runs are over before anything had come.
-    fn find_unseen(&mut self) {
-        for (address, run, ended, since) in std::mem::take(&mut self.unseen) {
-            let is_it = |stream: &&mut Stream| *stream.peer.ip() == address && stream.run == run;
-            match self.streams.iter_mut().rfind(is_it) {
-                Some(stream) => stream.has_ended(ended),
-                None => self.unseen.push((address, run, ended, since)),
-            }
-        }
-    }
-
-    /// Opens streams for runs that are over and of which nothing has come: the board says what there was. One that has sent another
-    /// run was switched off, or somebody else has started it. Of one that says nothing, nobody knows what it had.
-    fn open_unseen(&mut self) -> anyhow::Result<()> {
-        self.find_unseen();
-        let missed: Vec<_> = self.boards.addresses().filter(|address| !self.has_come(*address)).collect();
-        for address in missed {
-            if self.streams.iter().any(|stream| *stream.peer.ip() == address) {
-                self.unseen.retain(|(board, ..)| *board != address);
-                let what = format!("{address} has sent nothing of the run that it was asked for, and another run");
-                self.instead.push(what);
-            } else if !self.has_failed(address) && !self.unseen.iter().any(|(board, ..)| *board == address) {
-                self.instead.push(format!("{address} has sent nothing, and has not told whether its run is over"));
-            }
-        }
-        for (address, run, ended, _) in std::mem::take(&mut self.unseen) {
-            // Nobody knows the port that it would have come from.
-            let peer = SocketAddrV4::new(address, UNSEEN);
-            if let Some(mut stream) = Stream::open((peer, run, 0), 0, Order::from_the_start(), &self.setup)? {
-                stream.has_ended(ended);
-                self.streams.push(stream);
-            }
-        }
-        Ok(())
-    }
-
     /// Takes what the boards have answered; false: one of them has failed.
     fn hear(&mut self) -> bool {
         let before = self.failed.len();
@@ -227,6 +197,7 @@ impl Session {
                         None => self.unseen.push((address, run, ended, Instant::now())),
                     }
                 }
+                Answer::Idle(address, next) => _ = self.next.insert(address, next),
                 Answer::Failed(address, error) => {
                     let error = format!("{error:#}");
                     let streams = self.streams.iter_mut().filter(|stream| *stream.peer.ip() == address);
@@ -282,6 +253,7 @@ impl Session {
     /// Receives until the end, then stops the boards, also if one fails.
     fn run(&mut self) -> anyhow::Result<()> {
         let result = self.run_to_the_end();
+        let are_all_wanted = result.as_ref().is_ok_and(|are_all_wanted| *are_all_wanted);
         self.boards.stop();
         // What a board says to this is the last that is heard of it.
         let begin = Instant::now();
@@ -294,16 +266,18 @@ impl Session {
         }
         self.hear();
         self.open_unseen()?;
+        self.find_missed(are_all_wanted);
         self.dropped.kernel = u64::from(self.socket.kernel_drops().unwrap_or(0));
         for stream in &mut self.streams {
             // Of a board that does not answer nothing better is known.
             stream.end = stream.end.or(stream.claimed);
             stream.close(&self.setup);
         }
-        result
+        result.map(drop)
     }
 
-    fn run_to_the_end(&mut self) -> anyhow::Result<()> {
+    /// True if the boards were stopped, so that all their runs were to come; false if there were enough, or the user waits no longer.
+    fn run_to_the_end(&mut self) -> anyhow::Result<bool> {
         let patience = self.setup.patience;
         let mut deadline = Deadline::new(self.limits);
         let (mut shown, mut asked, mut doubted) = (Instant::now(), Instant::now(), None);
@@ -327,10 +301,14 @@ impl Session {
             let has_doubts = self.has_doubts();
             // Of a board that was stopped before anything came, too, the end is known by what it says.
             let must_ask = has_doubts || (stopped.is_some() && self.silent().next().is_some());
+            let must_count = stopped.is_some() && self.uncounted().next().is_some();
             if (deadline.silence() > patience.silence && asked.elapsed() > patience.silence)
                 || (must_ask && asked.elapsed() > TICK)
             {
                 self.ask_for_ends();
+                asked = Instant::now();
+            } else if must_count && asked.elapsed() > TICK {
+                self.uncounted().for_each(|address| self.boards.ask_for_runs(address));
                 asked = Instant::now();
             }
             // An end that nobody but its frame tells is believed late, and then told as such.
@@ -339,12 +317,12 @@ impl Session {
             let closed = self.streams.iter().filter(|stream| stream.is_over()).count();
             let unseen = self.unseen.iter().filter(|(address, ..)| self.is_unseen(*address)).count();
             if closed + unseen >= wanted && !has_doubts {
-                break;
+                return Ok(false);
             }
             if self.setup.interrupts.must_abort() {
                 // Of streams whose end is proven all has come.
                 self.streams.iter_mut().for_each(|stream| stream.interrupted = stream.told.is_none());
-                break;
+                return Ok(false);
             }
             let enough = self.setup.interrupts.must_stop()
                 || deadline.is_reached(bytes)
@@ -358,13 +336,17 @@ impl Session {
                     stopped = Some(Instant::now());
                 }
                 Some(since) if since.elapsed() > patience.end => break,
-                Some(_) if closed == self.streams.len() && !has_doubts && self.silent().next().is_none() => break,
+                Some(_)
+                    if closed == self.streams.len() && !has_doubts && !must_count && self.silent().next().is_none() =>
+                {
+                    break
+                }
                 // Of a board that does not answer no end comes.
                 Some(_) if !self.failed.is_empty() && deadline.silence() > patience.silence => break,
                 _ => {}
             }
         }
-        Ok(())
+        Ok(true)
     }
 
     fn outcome(self, silent: bool, meter: &mut Meter) -> Outcome {
@@ -445,6 +427,7 @@ impl Streams {
             dropped,
             unseen,
             failed,
+            next: BTreeMap::new(),
             instead,
         };
         let receive = move || session.run().map(|()| session);

@@ -6,7 +6,7 @@ import signal
 import pytest
 from support.crate import reasons
 from support.netns import report, wait_for
-from support.udp_board import ADDRESS, ENABLE, UdpBoard
+from support.udp_software_board import ADDRESS, ENABLE, UdpBoard
 
 PORT = 10000
 

@@ -1,18 +1,18 @@
 """Nothing is called complete that is not: what others do to a board, its network and its sinks while it is received."""
 
-import ipaddress
 import json
 import signal
 import socket
 import struct
-import threading
 
 import pytest
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
-from support.netns import BOARD, FEBS, PC, report, sh, wait_for
+from support import udp_software_board
+from support.netns import BOARD, FEBS, PC, report, wait_for
 from support.paths import FADELINK
 from support.resets import OTHER, send_reset
+from support.udp_software_board import UdpBoard, datagram
 
 UDP_PORT, TCP_PORT, STREAM_PORT = 10000, 10000, 49152
 ENABLE, PEER_IP, PEER_PORT, RUN, DATAGRAMS = "0x80000001", "0x80000002", "0x80000003", "0x80000006", "0x80000100"
@@ -58,10 +58,6 @@ class Stream:
         return code, found["streams"][0], found
 
 
-def datagram(counter, run, words=(), end=False):
-    return struct.pack(">IHBB", counter, len(words), run, int(end)) + b"".join(struct.pack("<Q", word) for word in words)
-
-
 @pytest.fixture
 def stream(net):
     return Stream(net)
@@ -73,40 +69,22 @@ def test_a_stream_that_was_asked_to_end_is_complete(stream):
     assert stream.file.stat().st_size == found["bytes"] > 0 and stream.calls_complete()
 
 
-class SilentBoard:
+class SilentBoard(UdpBoard):
     """The slow control of a board whose source gives nothing; its ends come, or are lost."""
 
     def __init__(self, net, ends, port=STREAM_PORT):
-        sh("ip", "-n", net.board_ns, "addr", "add", f"{BOARD}/24", "dev", "feb0")
-        self.registers = {int(ENABLE, 0): 0, int(PEER_IP, 0): 0, int(PEER_PORT, 0): 0, int(RUN, 0): 7, 0x80000005: 0, 0x80000007: 99}
-        self.ends, self.answers = ends, True
-        self.control, self.data = (net.in_namespace(net.board_ns, lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) for _ in "12")
-        self.control.bind((BOARD, 10001))
-        self.data.bind((BOARD, port))
-        threading.Thread(target=self.serve, daemon=True).start()
-
-    def serve(self):
-        while self.answers:
-            request, client = self.control.recvfrom(64)
-            sequence, operation, _, _, address, value = struct.unpack(">IBBHII", request)
-            if operation == 2:
-                was, self.registers[address] = self.registers[address], value
-                if address == int(ENABLE, 0) and was > value:
-                    self.stop()
-            value = self.registers.get(address, 0)
-            self.control.sendto(struct.pack(">IBBHII", sequence, operation | 0x80, 0, 0, address, value), client)
+        super().__init__(net, BOARD, port)
+        self.registers |= {udp_software_board.RUN: 7, udp_software_board.LAST: 99}
+        self.ends = ends
 
     def stop(self):
-        run = self.registers[int(RUN, 0)]
-        self.registers |= {int(RUN, 0): run + 1, 0x80000007: 0}
-        peer = str(ipaddress.ip_address(self.registers[int(PEER_IP, 0)])), self.registers[int(PEER_PORT, 0)]
+        self.delivers = bool(self.ends)
         if self.ends == "other":
-            self.data.sendto(datagram(0, run + 1, [0, 1]), peer)
-            self.data.sendto(datagram(1, run + 1, end=True), peer)
-            return
-        for _ in range(4 if self.ends else 0):
-            self.data.sendto(datagram(0, run, end=True), peer)
-        self.answers = self.ends != "alone"
+            self.send(0, [0, 1], ahead=1)
+            self.send(1, ahead=1, end=True)
+            self.delivers = False
+        self.end()
+        self.is_silent = self.ends == "alone"
 
 
 @pytest.mark.parametrize("ends", ["come", None])
@@ -159,7 +137,7 @@ def test_a_stream_that_is_sent_elsewhere_is_not(stream):
 
 @pytest.mark.parametrize("counter", [0, 50, 1_000_000])
 def test_an_end_that_the_board_did_not_send_ends_nothing(stream, counter):
-    stream.forge(datagram(counter, 0, end=True))
+    stream.forge(datagram(counter, end=True))
     begin = stream.net.frames()
     wait_for(lambda: stream.net.frames() > begin + 200)
     code, found, _ = stream.end()
@@ -172,7 +150,7 @@ def test_words_that_the_board_did_not_send_are_no_duplicates(net):
     """The next numbers come from elsewhere first; then the board's own, which is slow."""
     stream = Stream(net, "--gap", 6000, frames=3)
     first = stream.register(DATAGRAMS) + 10
-    stream.forge(*(datagram(counter, 0, [0xBAD] * 63) for counter in range(first, first + 3)))
+    stream.forge(*(datagram(counter, [0xBAD] * 63) for counter in range(first, first + 3)))
     wait_for(lambda: stream.register(DATAGRAMS) > first + 4)
     code, found, _ = stream.end()
     assert code == 3 and reasons(found) == ["contradictions"] and found["counts"]["contradictions"] == 3, found
@@ -182,7 +160,7 @@ def test_words_that_the_board_did_not_send_are_no_duplicates(net):
 def test_the_board_is_stopped_behind_a_slow_link(net):
     """Its answers take long, and it is asked about the end of its run meanwhile: by no more questions than it answers."""
     stream = Stream(net, "--link", "delay=300us", frames=20)
-    stream.forge(datagram(1_000_000, 0, end=True))
+    stream.forge(datagram(1_000_000, end=True))
     before = stream.net.frames()
     wait_for(lambda: stream.net.frames() > before + 400)
     code, found, _ = stream.end()
@@ -191,7 +169,7 @@ def test_the_board_is_stopped_behind_a_slow_link(net):
 
 
 def test_numbers_that_jump_ahead_lose_what_is_between(stream):
-    stream.forge(*(datagram(counter, 0, [7]) for counter in range(1_000_000, 1_000_100)))
+    stream.forge(*(datagram(counter, [7]) for counter in range(1_000_000, 1_000_100)))
     begin = stream.net.frames()
     wait_for(lambda: stream.net.frames() > begin + 100)
     code, found, _ = stream.end()
@@ -209,8 +187,8 @@ def test_more_runs_than_a_number_has_bits(net):
     wait_for(lambda: listens in net.run_in(net.pc_ns, "cat", "/proc/net/udp"))
     for run in range(260):
         for counter in range(3):
-            sender.sendto(datagram(counter, run % 256, [run, counter]), (PC, UDP_PORT))
-        sender.sendto(datagram(3, run % 256, end=True), (PC, UDP_PORT))
+            sender.sendto(datagram(counter, [run, counter], run=run % 256), (PC, UDP_PORT))
+        sender.sendto(datagram(3, run=run % 256, end=True), (PC, UDP_PORT))
         path = net.tmp / (f"10.9.0.77-{STREAM_PORT}" + (f"-{run + 1}" if run else "") + ".dat")
         wait_for(lambda path=path: path.exists() and path.stat().st_size == 48)
     code, found = report(listener.finish())

@@ -14,8 +14,8 @@ from scapy.layers.inet import IP, TCP, UDP
 from scapy.layers.l2 import Ether
 from support.lab import Lab, end, fade
 from support.netns import BOARD, FEBS, PATIENCE, PC, add_address, received_datagrams, report, sh, wait_for
-from support.udp_board import datagram
 from support.paths import FADELINK
+from support.udp_software_board import datagram
 
 PORT = 10000
 

@@ -1,10 +1,12 @@
 """Clients of ZeroMQ that leave, read slowly, or not at all."""
 
 import contextlib
+import itertools
 import os
 import re
 import resource
 import socket
+import struct
 import urllib.request
 
 import pytest
@@ -124,6 +126,54 @@ def test_idle_clients_take_no_descriptor_of_a_file(build, tmp_path, zeromq, kind
     status, found, err = builder.finish()
     assert status == 0 and all(sink["error"] is None for sink in found["sinks"]), (found, err)
     assert found["sinks"][1]["written"] == record, found
+
+
+@pytest.mark.parametrize("size", [20, 1000, 60_000])
+@pytest.mark.parametrize("kind", ["pub", "push"])
+def test_a_client_that_says_much_takes_no_memory(build, tmp_path, zeromq, kind, size):
+    """It subscribes to one name after the other, and connects again and again; others get every event."""
+    port, web = free_ports(2)
+    endpoint = f"tcp://127.0.0.1:{port}"
+    builder = build("--sources", "1", "--streams", 1, "--metrics", f"127.0.0.1:{web}", "--sink", f"zmq-{kind}:{endpoint}")
+    crate, record = Crate(builder.port, 1), 0
+
+    def turned_away():
+        shown = urllib.request.urlopen(f"http://127.0.0.1:{web}/metrics").read().decode()
+        found = re.search(rf'port="{port}",reason="turned_away"}} (\d+)', shown)
+        return int(found[1]) if found else 0
+
+    good = zeromq.socket(zmq.SUB if kind == "pub" else zmq.PULL)
+    if kind == "pub":
+        good.subscribe(b"")
+    good.connect(endpoint)
+
+    def events_come():
+        nonlocal record
+        crate.send(record)
+        record += 1
+        return good.poll(20)
+
+    wait_for(events_come)
+    before, numbers = peak(builder.popen), itertools.count()
+    # What it says is one frame of the wire each (ZMTP 3.1, 2.2), so that the library sends it as it is.
+    head = bytes([0, size]) if size < 256 else bytes([2]) + size.to_bytes(8, "big")
+    greeting = bytes([0xFF, *bytes(8), 0x7F, 3, 0]) + b"NULL".ljust(20, b"\0") + bytes(32)
+    ready = b"\x05READY\x0bSocket-Type" + struct.pack(">I", 4) + (b"XSUB" if kind == "pub" else b"PULL")
+    for _ in range(40):
+        with socket.create_connection(("127.0.0.1", port), timeout=60) as one, contextlib.suppress(OSError):
+            one.sendall(greeting + bytes([4, len(ready)]) + ready)
+            for _ in range(80_000 // size):
+                one.sendall(b"".join(head + b"\1" + next(numbers).to_bytes(size - 1, "little") for _ in range(50)))
+        wait_for(events_come)
+        if turned_away() >= 3:
+            break
+    assert turned_away() >= 3
+    after = peak(builder.popen)
+    assert after < before + 200, f"{before} MiB became {after} MiB"
+    crate.close()
+    status, _, err = builder.finish()
+    if size < 1000:
+        assert "a client has sent more than subscribers have to say" in err, err
 
 
 def test_what_clients_of_push_did_not_take_is_counted(build, tmp_path, zeromq):

@@ -14,6 +14,8 @@ use rustix::event::EventfdFlags;
 use rustix::net::{getsockname, shutdown, AddressFamily, Shutdown, SocketAddrAny, SocketAddrUnix};
 use rustix::process::{getrlimit, Resource};
 
+use crate::tcp_info::Info;
+
 /// Descriptors that connections leave for files, and for what else is opened.
 const RESERVE: u64 = 128;
 
@@ -108,13 +110,24 @@ fn local(address: SocketAddrAny) -> Option<Local> {
     SocketAddr::try_from(address).ok().map(|address| Local::Port(address.port()))
 }
 
-/// Ends a connection of a library, which closes its descriptor then; false: the library has closed it already, and it is another socket.
-pub fn turn_away(descriptor: RawFd, expected: &Local) -> bool {
-    // SAFETY: a descriptor may be closed by its owner while this looks at it, which these two calls tell as an error. If it is another
-    // socket by then, it is left alone, unless it is one of the same place: then that client is turned away.
+/// A connection of a library, if it is still there.
+fn of_library(descriptor: RawFd, expected: &Local) -> Option<BorrowedFd<'static>> {
+    // SAFETY: a descriptor may be closed by its owner while this looks at it, which the calls of this module tell as an error. If it is
+    // another socket by then, it is left alone, unless it is one of the same place.
     let socket = unsafe { BorrowedFd::borrow_raw(descriptor) };
     let found = getsockname(socket).ok().and_then(local);
-    found.as_ref() == Some(expected) && shutdown(socket, Shutdown::Both).is_ok()
+    (found.as_ref() == Some(expected)).then_some(socket)
+}
+
+/// Ends a connection of a library, which closes its descriptor then; false: the library has closed it already, and it is another socket.
+pub fn turn_away(descriptor: RawFd, expected: &Local) -> bool {
+    of_library(descriptor, expected).is_some_and(|socket| shutdown(socket, Shutdown::Both).is_ok())
+}
+
+/// Bytes that have come over a connection of a library; of a UNIX socket that is not known. `None`: the library has closed it.
+pub fn came(descriptor: RawFd, expected: &Local) -> Option<u64> {
+    let socket = of_library(descriptor, expected)?;
+    Some(Info::of(&socket).map_or(0, |info| info.bytes_received))
 }
 
 #[cfg(test)]
@@ -149,6 +162,10 @@ mod tests {
         let mut client = TcpStream::connect(address).unwrap();
         let accepted = listener.accept().unwrap().0;
         assert!(!turn_away(accepted.as_raw_fd(), &tcp) && !turn_away(accepted.as_raw_fd(), &unix));
+        io::Write::write_all(&mut client, &[0; 7]).unwrap();
+        assert_eq!((&accepted).read(&mut [0; 9]).unwrap(), 7);
+        let of_port = Local::Port(address.port());
+        assert_eq!((came(accepted.as_raw_fd(), &of_port), came(accepted.as_raw_fd(), &tcp)), (Some(7), None));
         assert!(turn_away(accepted.as_raw_fd(), &Local::Port(address.port())));
         assert_eq!(client.read(&mut [0]).unwrap(), 0);
         assert!(!turn_away(fs::File::open(folder.path()).unwrap().as_raw_fd(), &unix), "it is not a socket");

@@ -49,6 +49,7 @@ pub mod shared;
 mod sockopt;
 mod source;
 pub mod tcp;
+mod tcp_info;
 mod time_wait;
 pub mod told;
 pub mod udp;

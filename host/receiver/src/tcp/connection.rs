@@ -10,7 +10,7 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::net::sockopt::set_socket_linger;
 
 use crate::descriptors::Promise;
-use crate::sockopt;
+use crate::tcp_info::Info;
 use crate::time_wait::{came_first, Ends, CLOSING, FIN_WAIT1, FIN_WAIT2};
 
 /// From the question for the end to the end, at most, however much comes: a board sends what it has, and closes (docs/reliability.md).
@@ -96,16 +96,6 @@ pub struct Connection {
     files: Mutex<Promise>,
     /// For their descriptions, which are written at the end.
     _descriptions: Promise,
-}
-
-/// What TCP reports of a connection (struct tcp_info of Linux), as far as it is used.
-#[repr(C)]
-struct Info {
-    state: u8,
-    _others: [u8; 99],
-    retransmissions: u32,
-    _more: [u8; 24],
-    bytes_received: u64,
 }
 
 /// What is known of our FIN while that of the other end had not come.
@@ -198,11 +188,8 @@ impl Connection {
         !fin.is_confirmed && self.info().map_or(true, crosses)
     }
 
-    /// What TCP is doing with it (RFC 9293, 3.3.2), as Linux numbers it, and what has come.
     fn info(&self) -> io::Result<Info> {
-        let mut info = Info { state: 0, _others: [0; 99], retransmissions: 0, _more: [0; 24], bytes_received: 0 };
-        sockopt::get(&self.socket, libc::IPPROTO_TCP, libc::TCP_INFO, &mut info, "the state of a connection")?;
-        Ok(info)
+        Info::of(&self.socket)
     }
 
     /// Bytes that have come.

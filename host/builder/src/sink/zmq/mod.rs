@@ -42,7 +42,7 @@ const AGAIN: Duration = Duration::from_secs(10);
 /// Said of a sink that is used behind its end.
 const ENDED: &str = "it has ended";
 /// Largest message of a client: a subscription.
-const SUBSCRIPTION_BYTES: i64 = 1 << 16;
+const SUBSCRIPTION_BYTES: i64 = 1 << 10;
 
 /// A bound socket. It ends before its context, which waits for it.
 struct Bound {

@@ -1,20 +1,32 @@
-//! Connections that the library accepts. It accepts all of them, and keeps those that say nothing for 30 s, so that clients could take
-//! every file descriptor of the process. Here they have 10 s for their first words, and leave at once when descriptors are scarce:
-//! the library tells the descriptor of each that it accepts, and its number tells how many there are.
+//! Connections that the library accepts. It accepts all of them, keeps those that say nothing for 30 s, and keeps all that they subscribe
+//! to: clients could take every file descriptor of the process, and its memory. Here they have 10 s for their first words, leave at once
+//! when descriptors are scarce, and leave when they say more than subscribers have to say: the library tells the descriptor of each that
+//! it accepts, and its number tells how many there are.
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::os::fd::RawFd;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
-use fadelink_receiver::descriptors::{is_among_last, turn_away, Local};
+use fadelink_receiver::descriptors::{came, is_among_last, turn_away, Local};
 use fadelink_sinks::Result;
 use zmq::{Context, Socket, SocketEvent, SocketType};
 
 /// Time for the first words of a client, in milliseconds.
 const HANDSHAKE: i32 = 10_000;
-/// Longest wait for an event, before it is looked whether there will be more, in milliseconds.
-const LOOK: i32 = 1000;
+/// How often clients are looked at.
+const LOOK: Duration = Duration::from_millis(50);
+/// Clients of an endpoint at a time.
+const CLIENTS: usize = 512;
+/// Bytes that a client may say, and how many more each second: the library answers who asks whether it is there. A subscription takes some
+/// 25 times its size in memory.
+const BYTES: u64 = 16 << 10;
+const BYTES_PER_SECOND: u64 = 128;
+/// The same of all clients together.
+const BYTES_OF_ALL: u64 = 4 << 20;
 /// Where the library tells its events, of a context.
 const EVENTS: &str = "inproc://accepted";
 
@@ -34,7 +46,7 @@ impl Watch {
         socket.monitor(EVENTS, SocketEvent::ACCEPTED as i32)?;
         let events = context.socket(SocketType::PAIR)?;
         events.set_linger(0)?;
-        events.set_rcvtimeo(LOOK)?;
+        events.set_rcvtimeo(LOOK.as_millis() as i32)?;
         events.connect(EVENTS)?;
         Ok(Prepared(events))
     }
@@ -56,23 +68,16 @@ impl Prepared {
     pub fn watch(self, endpoint: &str, count: Count) -> Result<Watch> {
         let Prepared(events) = self;
         let is_over = Arc::new(AtomicBool::new(false));
-        let (local, own, endpoint) = (local(endpoint), is_over.clone(), endpoint.to_owned());
+        let own = is_over.clone();
+        let mut clients = local(endpoint).map(|local| Clients::of(endpoint, local, count));
         let watch = move || {
-            watch(
-                &events,
-                &own,
-                |descriptor| {
-                    let Some(local) = local.as_ref().filter(|_| is_among_last(descriptor)) else { return false };
-                    if !turn_away(descriptor, local) {
-                        return false;
-                    }
-                    if let Local::Port(port) = local {
-                        count(*port);
-                    }
-                    true
-                },
-                &endpoint,
-            )
+            watch(&events, &own, |accepted| {
+                let Some(clients) = &mut clients else { return };
+                match accepted {
+                    Some(descriptor) => clients.accept(descriptor),
+                    None => clients.look(),
+                }
+            });
         };
         let thread = std::thread::Builder::new().name("zmq-watch".into()).spawn(watch)?;
         Ok(Watch { thread: Some(thread), is_over })
@@ -88,10 +93,87 @@ fn local(endpoint: &str) -> Option<Local> {
     }
 }
 
-/// Takes events until there are no more. `look` gets the descriptor of each connection; true: it has to leave.
-fn watch(events: &Socket, is_over: &AtomicBool, look: impl Fn(i32) -> bool, endpoint: &str) {
-    let mut is_told = false;
+/// Why a client has to leave.
+#[derive(Clone, Copy)]
+enum Why {
+    Descriptors,
+    Clients,
+    Words,
+}
+
+/// The connections of an endpoint.
+struct Clients {
+    endpoint: String,
+    local: Local,
+    count: Count,
+    /// Since when each is there.
+    all: BTreeMap<RawFd, Instant>,
+    /// Reasons that were told.
+    told: [bool; 3],
+}
+
+impl Clients {
+    fn of(endpoint: &str, local: Local, count: Count) -> Clients {
+        Clients { endpoint: endpoint.to_owned(), local, count, all: BTreeMap::new(), told: [false; 3] }
+    }
+
+    fn accept(&mut self, descriptor: RawFd) {
+        // The one that had this number is gone.
+        self.all.insert(descriptor, Instant::now());
+        if is_among_last(descriptor) {
+            self.turn_away(descriptor, Why::Descriptors);
+        } else if self.all.len() > CLIENTS {
+            self.turn_away(descriptor, Why::Clients);
+        }
+    }
+
+    fn turn_away(&mut self, descriptor: RawFd, why: Why) {
+        self.all.remove(&descriptor);
+        if !turn_away(descriptor, &self.local) {
+            return;
+        }
+        if let Local::Port(port) = self.local {
+            (self.count)(port);
+        }
+        if !std::mem::replace(&mut self.told[why as usize], true) {
+            let what = match why {
+                Why::Descriptors => "there are too few file descriptors for more clients (ulimit -n)",
+                Why::Clients => "there are too many clients",
+                Why::Words => "a client has sent more than subscribers have to say",
+            };
+            tracing::warn!("{}: {what}; such clients are turned away", self.endpoint);
+        }
+    }
+
+    /// Looks at what they have said.
+    fn look(&mut self) {
+        let local = &self.local;
+        let mut said: Vec<_> = self
+            .all
+            .iter()
+            .filter_map(|(descriptor, since)| Some((came(*descriptor, local)?, *descriptor, since.elapsed().as_secs())))
+            .collect();
+        let there: BTreeSet<_> = said.iter().map(|(_, descriptor, _)| *descriptor).collect();
+        self.all.retain(|descriptor, _| there.contains(descriptor));
+        said.sort_unstable();
+        let mut sum: u64 = said.iter().map(|(bytes, ..)| bytes).sum();
+        for (bytes, descriptor, seconds) in said.into_iter().rev() {
+            if bytes > BYTES + seconds * BYTES_PER_SECOND || sum > BYTES_OF_ALL {
+                self.turn_away(descriptor, Why::Words);
+                sum -= bytes;
+            }
+        }
+    }
+}
+
+/// Takes events until there are no more. `look` gets the descriptor of each connection, and `None` from time to time.
+fn watch(events: &Socket, is_over: &AtomicBool, mut look: impl FnMut(Option<RawFd>)) {
+    let mut looked = Instant::now();
     loop {
+        if looked.elapsed() >= LOOK {
+            looked = Instant::now();
+            look(None);
+        }
         let parts = match events.recv_multipart(0) {
             Ok(parts) => parts,
             Err(zmq::Error::EAGAIN | zmq::Error::EINTR) if !is_over.load(Ordering::Relaxed) => continue,
@@ -101,12 +183,7 @@ fn watch(events: &Socket, is_over: &AtomicBool, look: impl Fn(i32) -> bool, endp
         let Some((number, value)) = parts.first().and_then(|part| part.split_first_chunk::<2>()) else { return };
         let (number, value) = (u16::from_ne_bytes(*number), <[u8; 4]>::try_from(value).map(i32::from_ne_bytes));
         match value {
-            Ok(descriptor) if number == SocketEvent::ACCEPTED.to_raw() => {
-                if look(descriptor) && !is_told {
-                    is_told = true;
-                    tracing::warn!("{endpoint}: there are too few file descriptors for more clients (ulimit -n); they are turned away");
-                }
-            }
+            Ok(descriptor) if number == SocketEvent::ACCEPTED.to_raw() => look(Some(descriptor)),
             // It was stopped.
             _ => return,
         }

@@ -7,6 +7,7 @@ use fadelink_receiver::udp::Order;
 
 use super::stream::{Stream, UNSEEN};
 use super::Session;
+use crate::verdict::Accept;
 
 /// Numbers of runs are 8 bits: behind the last one the first one comes again. Further apart they are not in this order.
 const ORDER: u8 = 128;
@@ -71,7 +72,9 @@ impl Session {
                 missed => self.instead.push(format!("{address} has sent {missed} runs of which nothing came")),
             }
         }
-        let uncounted = self.uncounted().filter(|address| are_all_wanted && self.has_come(*address));
+        // Who takes an end that the board does not confirm for the end needs no answer of it.
+        let must_tell = are_all_wanted && self.setup.accept == Accept::Confirmed;
+        let uncounted = self.uncounted().filter(|address| must_tell && self.has_come(*address));
         let untold: Vec<_> =
             uncounted.map(|address| format!("{address} has not told how many runs it has sent")).collect();
         self.instead.extend(untold);

@@ -1,10 +1,13 @@
 """Sinks of `fadelink receive`: files, HDF5, other programs, and what a slow one does to the board."""
 
+import fcntl
 import json
 import os
 import signal
+import struct
 import subprocess
 import sys
+import termios
 import threading
 import time
 from pathlib import Path
@@ -123,6 +126,25 @@ def test_a_pipe_without_a_reader_is_left_at_the_first_interrupt(bench, folder, o
     process.signal(signal.SIGINT)
     status, _, err = process.finish()
     assert status == 1 and f"no reader of the pipe {pipe} came before the end was asked for" in err, err
+
+
+@pytest.mark.parametrize("where", ["pipe", "standard output"])
+def test_a_reader_that_takes_nothing_is_not_waited_for_at_the_end(bench, folder, where):
+    bench.sim()
+    pipe = folder / "pipe"
+    os.mkfifo(pipe)
+    process = bench.fadelink("receive", "--iface", "eth0", "--feb", FEBS[0], "--ring", 64, "--out", pipe if where == "pipe" else "-")
+    held = os.open(pipe, os.O_RDONLY) if where == "pipe" else process.popen.stdout.fileno()
+    waits = lambda: struct.unpack("i", fcntl.ioctl(held, termios.FIONREAD, bytes(4)))[0]  # noqa: E731
+    wait_for(lambda: waits() > 60_000)
+    process.signal(signal.SIGINT)
+    assert process.popen.wait(PATIENCE) == 3
+    if where == "pipe":
+        os.close(held)
+    # The words are no text.
+    process.popen.stdout.close()
+    err = process.popen.stderr.read()
+    assert "its reader has taken nothing for 5 s since the end was asked for" in err, err
 
 
 def test_readers_of_the_ring_that_are_slow_or_leave(bench, folder):

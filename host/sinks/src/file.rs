@@ -16,7 +16,8 @@ use crate::durable;
 use crate::origin::{Origin, Sender};
 use crate::output::Output;
 use crate::parts::{FileOptions, Parts};
-use crate::sink::{End, Result, Sink};
+use crate::pipe::Pipe;
+use crate::sink::{End, Result, Sink, Stopping};
 use crate::stored::{description, Files, Stored};
 
 /// What direct I/O wants its addresses, lengths and places to be multiples of.
@@ -48,6 +49,8 @@ pub struct FileSink {
 /// One file.
 struct Writer {
     output: Output,
+    /// Where that is one.
+    pipe: Option<Pipe>,
     direct: bool,
     preallocate: u64,
     reserved: u64,
@@ -89,6 +92,7 @@ impl Writer {
         Writer {
             manifest: output.path().map(description),
             output,
+            pipe: None,
             direct,
             preallocate,
             reserved: written,
@@ -114,7 +118,11 @@ impl Writer {
 
     fn write(&mut self, data: &[u8]) -> io::Result<()> {
         self.reserve(self.written + data.len() as u64)?;
-        let result = if self.direct { self.write_direct(data) } else { self.output.file().write_all(data) };
+        let result = match &self.pipe {
+            Some(pipe) => pipe.write_all(data),
+            None if self.direct => self.write_direct(data),
+            None => self.output.file().write_all(data),
+        };
         match result {
             Ok(()) => self.written += data.len() as u64,
             Err(_) => self.has_failed = true,
@@ -222,6 +230,13 @@ impl FileSink {
             return Err(io::Error::new(io::ErrorKind::AlreadyExists, text));
         }
         Ok(FileSink { parts, options, file, origin: Origin::of(board), before: 0, cut: None })
+    }
+
+    /// From when the flag is set the reader of a pipe is waited for some seconds alone.
+    #[must_use]
+    pub fn until(mut self, stopping: &Stopping) -> FileSink {
+        self.file.pipe = Pipe::of(self.file.output.file(), stopping);
+        self
     }
 
     /// Data comes, or the end: the file is of this source from now on, and is described.

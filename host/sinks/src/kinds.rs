@@ -248,13 +248,16 @@ impl Spec<BlockKind> {
         self.check_resumed(opening)?;
         let path = self.path(board);
         Ok(match self.kind {
-            BlockKind::File(plain) => Box::new(streams::when_read(stopping, || match resumed {
-                Some(blocks) => FileSink::resume(&path, plain, board, blocks.end()),
-                None => FileSink::create(&path, plain, board),
-            })?),
+            BlockKind::File(plain) => {
+                let file = streams::when_read(stopping, || match resumed {
+                    Some(blocks) => FileSink::resume(&path, plain, board, blocks.end()),
+                    None => FileSink::create(&path, plain, board),
+                });
+                Box::new(file?.until(stopping))
+            }
             BlockKind::Stdout => {
                 streams::check_output()?;
-                Box::new(FileSink::stdout(board)?)
+                Box::new(FileSink::stdout(board)?.until(stopping))
             }
             #[cfg(feature = "hdf5")]
             BlockKind::Hdf5(files) => Box::new(WordsSink::create(&path, files, board)?),

@@ -19,6 +19,7 @@ mod origin;
 mod outlet;
 mod output;
 mod parts;
+mod pipe;
 mod places;
 mod recover;
 mod report;

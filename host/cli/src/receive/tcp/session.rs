@@ -209,11 +209,10 @@ impl Session {
             LeftOut::Empty if is_first(&self.empty) => {
                 tracing::warn!("{peer}: a connection over which nothing came was closed");
             }
-            LeftOut::Unrecorded => {
-                self.unrecorded.fetch_add(1, Ordering::Relaxed);
+            LeftOut::Unrecorded if is_first(&self.unrecorded) => {
                 tracing::warn!("{peer}: data of one more connection is not recorded; check the number of streams");
             }
-            LeftOut::Displaced | LeftOut::Other | LeftOut::Empty => {}
+            LeftOut::Displaced | LeftOut::Other | LeftOut::Empty | LeftOut::Unrecorded => {}
         }
     }
 

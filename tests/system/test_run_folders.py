@@ -6,13 +6,14 @@ import os
 import signal
 import socket
 import subprocess
+import threading
+from pathlib import Path
 
 import pytest
-from support.control import ask, state
-from support.lab import Lab, fade
+from support.control import ask, state, waits
+from support.lab import Lab
 from support.netns import sh, wait_for
-
-WORDS = bytes(8000)
+from support.tcp_run import WORDS, board, has_come, is_asked, tcp, whole_run
 
 
 @pytest.fixture
@@ -28,46 +29,6 @@ def mounted(lab):
     lab.bench.close()
     for path in mounted:
         sh("umount", path)
-
-
-def tcp(lab, *sinks, more="", start="now"):
-    """An experiment with one TCP board, `a`."""
-    sinks = json.dumps([str(sink) for sink in sinks or ["file:{board}.dat"]])
-    lab.write(f'start = "{start}"\nend = "told"\nhttp = "127.0.0.1:9470"\n{more}\n'
-              f'[[tcp]]\nname = "a"\naddress = "127.0.0.1"\nport = 10000\nsinks = {sinks}\n')  # fmt: skip
-
-
-def board(lab, data=WORDS):
-    """Its board, which has connected and sent something."""
-    found = []
-
-    def connected():
-        with contextlib.suppress(OSError):
-            found.append(lab.bench.in_namespace(lab.bench.pc_ns, lambda: socket.create_connection(("127.0.0.1", 10000), timeout=60)))
-        return found
-
-    wait_for(connected)
-    found[0].sendall(data)
-    return found[0]
-
-
-def has_come(lab, data=WORDS):
-    # A word that is not whole is not counted.
-    wait_for(lambda: state(lab)["bytes"] == len(data) // 8 * 8)
-
-
-def is_asked(lab, path):
-    """True if the program is there, and does it."""
-    with contextlib.suppress(OSError):
-        return ask(lab, "POST", path)[0] == 202
-
-
-def whole_run(lab, data=WORDS):
-    """A run whose board sends its words and ends: its exit status and messages."""
-    process = lab.start()
-    board(lab, data).close()
-    status, _, err = process.finish()
-    return status, err
 
 
 @pytest.mark.parametrize(("data", "status"), [(WORDS, 0), (WORDS + b"half", 3)])
@@ -126,14 +87,124 @@ def test_a_stop_calls_no_run_ended_that_goes_on(lab):
     process.finish()
 
 
+def test_a_stop_tells_of_its_run_though_the_next_one_cannot_begin(lab):
+    tcp(lab, start="command")
+    process = lab.start()
+    wait_for(lambda: is_asked(lab, "/start"))
+    feb = board(lab)
+    has_come(lab)
+    stop = lab.bench.fadelink("stop", lab.file)
+    wait_for(lambda: state(lab)["state"] == "stopping")
+    stop.signal(signal.SIGSTOP)
+    feb.close()
+    wait_for(lambda: waits(lab))
+    (lab.runs / "run_999999999999").mkdir()
+    assert is_asked(lab, "/start")
+    wait_for(lambda: state(lab)["error"])
+    stop.signal(signal.SIGCONT)
+    status, out, err = stop.finish()
+    assert status == 0 and json.loads(out) == {"complete": True, "folder": str(lab.folder(1)), "run": 1, "state": "complete"}, (out, err)
+    process.signal(signal.SIGTERM)
+    process.finish()
+
+
+@contextlib.contextmanager
+def between(lab, asked):
+    """An experiment whose program is that of the lab. Before it is asked to start a run, `asked` is called, and with the answer again."""
+    file = lab.file.with_name("between.toml")
+    file.write_text('folder = "between"\n' + lab.file.read_text())
+    folder = lab.bench.tmp / "between"
+    folder.mkdir()
+
+    def serve(listener):
+        while True:
+            try:
+                connection = listener.accept()[0]
+            except OSError:
+                return
+            with connection:
+                method, path, *_ = connection.recv(1 << 16).decode().split()
+                if method == "POST":
+                    asked("before")
+                status, answer = ask(lab, method, path)
+                if method == "POST":
+                    asked("behind")
+                text = json.dumps(answer)
+                connection.sendall(f"HTTP/1.1 {status} \r\ncontent-length: {len(text)}\r\n\r\n{text}".encode())
+
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(folder / "control.socket"))
+        listener.listen()
+        thread = threading.Thread(target=serve, args=(listener,), daemon=True)
+        thread.start()
+        yield file
+        listener.shutdown(socket.SHUT_RDWR)
+        thread.join()
+
+
+@pytest.mark.parametrize("begins", [True, False])
+def test_a_start_tells_of_the_run_that_it_has_asked_for(lab, begins):
+    """The run before is withdrawn meanwhile, so there is one less, and then as many as before."""
+    tcp(lab, start="command")
+    process = lab.start()
+    wait_for(lambda: is_asked(lab, "/start"))
+    wait_for(lambda: state(lab)["state"] == "running")
+
+    def asked(moment):
+        if moment == "before":
+            ask(lab, "POST", "/stop")
+            wait_for(lambda: waits(lab))
+            if not begins:
+                (lab.runs / "run_999999999999").mkdir()
+        else:
+            wait_for(lambda: state(lab)["state"] == "running" or "last number" in str(state(lab)["error"]))
+
+    with between(lab, asked) as file:
+        status, out, err = lab.bench.run("start", file, timeout=60)
+    if begins:
+        assert status == 0 and json.loads(out)["run"] == 1 and json.loads(out)["state"] == "running", (out, err)
+    else:
+        assert status == 1 and not out and "the run has failed: folder" in err and "has the last number" in err, (out, err)
+    process.signal(signal.SIGTERM)
+    process.finish()
+
+
+def test_a_start_whose_run_is_withdrawn_is_an_error(lab):
+    tcp(lab, start="command")
+    process = lab.start()
+    wait_for(lambda: (lab.runs / "control.socket").exists())
+
+    def asked(moment):
+        if moment == "behind":
+            ask(lab, "POST", "/stop")
+            wait_for(lambda: waits(lab))
+
+    with between(lab, asked) as file:
+        status, out, err = lab.bench.run("start", file, timeout=60)
+    assert status == 1 and not out and "it was stopped before it had begun, and nothing of it is left" in err, (out, err)
+    process.signal(signal.SIGTERM)
+    process.finish()
+
+
+@pytest.mark.parametrize("full", [False, True])
 @pytest.mark.parametrize("wish", ["start", "stop"])
-def test_a_program_that_does_not_answer_is_told(lab, wish):
+def test_a_program_that_does_not_answer_is_told(lab, wish, full):
+    """Also if no connection more fits into its queue."""
     tcp(lab, start="command")
     process = lab.start()
     wait_for(lambda: (lab.runs / "control.socket").exists())
     process.signal(signal.SIGSTOP)
-    status, _, err = lab.bench.run(wish, lab.file)
+    wait_for(lambda: "(stopped)" in Path(f"/proc/{process.popen.pid}/status").read_text())
+    waiting = []
+    with contextlib.suppress(BlockingIOError):
+        while full:
+            waiting.append(socket.socket(socket.AF_UNIX))
+            waiting[-1].setblocking(False)
+            waiting[-1].connect(str(lab.runs / "control.socket"))
+    status, _, err = lab.bench.run(wish, lab.file, timeout=60)
     assert status == 1 and "control.socket: `fadelink run` does not answer in 10 s" in err, err
+    for connection in waiting:
+        connection.close()
     process.signal(signal.SIGCONT)
     process.signal(signal.SIGTERM)
     process.finish()
@@ -176,6 +247,84 @@ def test_no_run_begins_where_the_disk_is_full(lab, mounted):
     assert status == 1 and "make space, or reserve less" in err and not list(lab.runs.glob("run_*")), err
     tcp(lab, more='disk = { reserve = "1M" }')
     assert whole_run(lab)[0] == 0
+
+
+def test_a_folder_whose_lock_was_removed_is_of_one_program(lab):
+    tcp(lab, start="command")
+    process = lab.start()
+    wait_for(lambda: (lab.runs / "control.socket").exists())
+    (lab.runs / "lock").unlink()
+    status, _, err = lab.start().finish()
+    assert status == 1 and "control.socket: another `fadelink run` uses the folder, whose lock was removed" in err, err
+    # The second one has made a lock, which the first does not have.
+    status, _, err = lab.bench.run("start", lab.file)
+    told = "lock was removed or replaced, so another `fadelink run` may use the folder: end this one, and start it again"
+    assert status == 1 and told in err and not list(lab.runs.glob("run_*")), err
+    process.signal(signal.SIGTERM)
+    process.finish()
+    assert not (lab.runs / "control.socket").exists()
+    tcp(lab)
+    assert whole_run(lab)[0] == 0
+
+
+def test_the_socket_of_another_program_is_left(lab):
+    tcp(lab, start="command")
+    process = lab.start()
+    path = lab.runs / "control.socket"
+    wait_for(lambda: path.exists())
+    path.unlink()
+    with socket.socket(socket.AF_UNIX) as other:
+        other.bind(str(path))
+        other.listen()
+        process.signal(signal.SIGTERM)
+        _, _, err = process.finish()
+        assert path.is_socket() and "control.socket: it is of another program now, and is left" in err, err
+        status, _, err = lab.start().finish()
+        assert status == 1 and "another `fadelink run` uses the folder" in err and path.is_socket(), err
+    # Of a program that is not there any more.
+    process = lab.start()
+    wait_for(lambda: is_asked(lab, "/start"))
+    process.signal(signal.SIGTERM)
+    process.finish()
+    assert not path.exists()
+
+
+def test_a_disk_without_room_for_a_name_is_told_with_the_file(lab, mounted):
+    lab.runs.mkdir()
+    sh("mount", "-t", "tmpfs", "-o", "size=20m,nr_inodes=60", "small", lab.runs)
+    mounted.append(lab.runs)
+    tcp(lab, start="command", more='disk = { reserve = "1M" }')
+    process = lab.start()
+    wait_for(lambda: is_asked(lab, "/start"))
+    feb = board(lab)
+    has_come(lab)
+    with pytest.raises(OSError, match="No space left"):
+        for number in range(60):
+            (lab.runs / f"other-{number}").touch()
+    assert is_asked(lab, "/stop")
+    assert feb.recv(1) == b"", "it is asked for its end"
+    feb.close()
+    wait_for(lambda: waits(lab))
+    assert "run_000001: the manifest: No space left on device" in state(lab)["error"], state(lab)
+    process.signal(signal.SIGTERM)
+    process.finish()
+
+
+def test_connections_that_are_more_than_expected_are_told_once_and_counted(lab):
+    tcp(lab)
+    process = lab.start()
+    boards = [board(lab)]
+    has_come(lab)
+    process.signal(signal.SIGSTOP)
+    boards += [board(lab) for _ in range(20)]
+    process.signal(signal.SIGCONT)
+    wait_for(lambda: 'reason="unrecorded"} 20' in ask(lab, "GET", "/metrics")[1])
+    for feb in boards:
+        feb.close()
+    process.signal(signal.SIGTERM)
+    status, _, err = process.finish()
+    assert status == 3 and lab.manifest()["groups"][0]["unrecorded_connections"] == 20, err
+    assert err.count("data of one more connection is not recorded") == 1, err
 
 
 NAMES = ["manifest.json", "manifest.json.part", "unfinished", "log.jsonl", "a.dat", "a.hashes", "a.transmissions", "experiment.toml"]
@@ -248,19 +397,6 @@ def test_what_is_left_of_a_begin_is_removed_and_a_lock_without_a_number_is_told(
     (lab.runs / "lock").write_text("9" * 12)
     status, _, err = lab.start().finish()
     assert status == 1 and "has the last number: move it away" in err, err
-
-
-def test_the_files_of_the_program_are_no_sinks(lab):
-    lab.file = lab.file.with_name("e.toml")
-    for name in ("registers.toml", "kafka.conf"):
-        (lab.bench.tmp / name).write_text("")
-    registers = fade("b", 0, 'registers = "registers.toml"')
-    for sink in ("file:../../e.toml,overwrite", "file:../lock,overwrite", "hashes:../control.socket", f"file:{lab.file},overwrite",
-                 "file:../../registers.toml,overwrite", "hdf5:../../kafka.conf,overwrite"):  # fmt: skip
-        tcp(lab, sink, "file:{board}.dat", more='kafka_config_file = "kafka.conf"')
-        lab.write(lab.file.read_text() + registers)
-        status, _, err = lab.bench.run("run", "--check", lab.file)
-        assert status == 2 and "it is a file that `fadelink run` reads itself; expected another name" in err, err
 
 
 @pytest.mark.parametrize("name", ["a.hashes", "log.jsonl"])

@@ -24,13 +24,11 @@ pub fn in_words(said: &str) -> Option<String> {
 
 /// What serde calls a type.
 pub fn type_in_words(name: &str) -> String {
-    let whole = |most: u64| format!("a whole number from 0 to {most}");
     match name {
-        "u8" => whole(u8::MAX.into()),
-        "u16" => whole(u16::MAX.into()),
-        "u32" => whole(u32::MAX.into()),
-        "u64" | "usize" => whole(u64::MAX),
         "f64" => "a number".into(),
+        "socket address" => "an IP address and a port, as 127.0.0.1:9470".into(),
+        "IP address" => "an IP address, as 10.9.0.2".into(),
+        "IPv4 address" => "an IPv4 address, as 10.9.0.2".into(),
         "a boolean" => "true or false".into(),
         "a sequence" => "a list".into(),
         "path string" | "a string" => "a text".into(),

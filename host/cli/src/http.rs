@@ -30,16 +30,16 @@ pub struct Refused(pub String);
 pub trait Control: Send + Sync {
     /// What goes on.
     fn state(&self) -> Value;
-    /// Asks for the begin of a run.
+    /// Asks for the begin of a run, and tells what goes on then.
     ///
     /// # Errors
     /// Why that is not possible now.
-    fn start(&self) -> Result<(), Refused>;
-    /// Asks for the end of the run.
+    fn start(&self) -> Result<Value, Refused>;
+    /// Asks for the end of the run, and tells what goes on then.
     ///
     /// # Errors
     /// Why that is not possible now.
-    fn stop(&self) -> Result<(), Refused>;
+    fn stop(&self) -> Result<Value, Refused>;
 }
 
 fn metrics() -> String {
@@ -57,9 +57,9 @@ fn common() -> Router {
     Router::new().route("/metrics", get(move || async move { (text, metrics()) })).route("/health", get(health))
 }
 
-fn answer(control: &dyn Control, result: Result<(), Refused>) -> Response {
+fn answer(result: Result<Value, Refused>) -> Response {
     match result {
-        Ok(()) => (StatusCode::ACCEPTED, Json(control.state())).into_response(),
+        Ok(state) => (StatusCode::ACCEPTED, Json(state)).into_response(),
         Err(Refused(why)) => (StatusCode::CONFLICT, Json(json!({ "error": why }))).into_response(),
     }
 }
@@ -69,8 +69,8 @@ pub fn routes(control: Arc<dyn Control>) -> Router {
     let (starting, stopping) = (control.clone(), control.clone());
     common()
         .route("/run", get(move || async move { Json(control.state()) }))
-        .route("/start", post(move || async move { answer(&*starting, starting.start()) }))
-        .route("/stop", post(move || async move { answer(&*stopping, stopping.stop()) }))
+        .route("/start", post(move || async move { answer(starting.start()) }))
+        .route("/stop", post(move || async move { answer(stopping.stop()) }))
 }
 
 /// Connections of a server at a time. The oldest one makes room for another: most requests take a moment.

@@ -22,9 +22,16 @@ pub struct Args {
 /// It cannot be read, or one is wrong.
 pub fn begin(path: &Path) -> Result<(), String> {
     let mut settings = ClientSettings::default();
-    settings.read(path).map_err(|error| format!("kafka_config_file: {error}"))?;
+    settings.read(path)?;
     settings.begin();
     Ok(())
+}
+
+/// The files that the settings in this file name; none, if it cannot be read.
+pub fn files(path: &Path) -> Vec<PathBuf> {
+    let mut settings = ClientSettings::default();
+    let _ = settings.read(path);
+    settings.files().map(Path::to_owned).collect()
 }
 
 impl Args {

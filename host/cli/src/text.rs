@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::fmt::{self, Display};
+use std::path::PathBuf;
 use std::str::FromStr;
 
 use jiff::Timestamp;
@@ -20,8 +21,15 @@ where
     T::Err: Display,
 {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Text<T>, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        text.parse().map(Text).map_err(|expected| D::Error::custom(format!("`{text}`: {expected}")))
+        let (text, is_text) = match Value::deserialize(deserializer)? {
+            Value::String(text) => (text, true),
+            other => (other.to_string(), false),
+        };
+        match text.parse() {
+            Ok(value) if is_text => Ok(Text(value)),
+            Ok(_) => Err(D::Error::custom(format!("`{text}`: expected a text: \"{text}\""))),
+            Err(expected) => Err(D::Error::custom(format!("`{text}`: {expected}"))),
+        }
     }
 }
 
@@ -51,6 +59,32 @@ impl<T> JsonSchema for Text<T> {
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({ "type": "string" })
     }
+}
+
+/// The path of a file or a folder.
+///
+/// # Errors
+/// It is empty, or the operating system does not take it.
+pub fn path<'de, D: Deserializer<'de>>(deserializer: D) -> Result<PathBuf, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    match text.is_empty() || text.contains('\0') {
+        true => Err(D::Error::custom(format!("`{}`: expected a path", shown(&text)))),
+        false => Ok(text.into()),
+    }
+}
+
+/// The same, of a field that may be left out.
+///
+/// # Errors
+/// As [`path`].
+pub fn some_path<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<PathBuf>, D::Error> {
+    path(deserializer).map(Some)
+}
+
+/// A text as it is shown to users: a terminal would obey control characters.
+pub fn shown(text: &str) -> String {
+    let shown = |c: char| if c.is_control() { c.escape_debug().to_string() } else { c.to_string() };
+    text.chars().map(shown).collect()
 }
 
 /// A number of bytes, with K, M, G or T for powers of 1024.
@@ -118,7 +152,7 @@ fn moment(value: &Value) -> Result<Timestamp, String> {
         Value::Datetime(moment) => moment.to_string(),
         other => return Err(format!("`{other}`: {MOMENT}")),
     };
-    text.parse().map_err(|_| format!("`{text}`: {MOMENT}, with Z or an offset from UTC"))
+    text.parse().map_err(|_| format!("`{text}`: {MOMENT}, with Z or an offset from UTC, at most {}", Timestamp::MAX))
 }
 
 /// A moment in UTC.

@@ -27,11 +27,17 @@ pub const WINDOWS_END: &str = ".windows.parquet";
 /// Bytes of the name of a file. File systems take 255; the names of what belongs to it, with a number, are longer by 25 at most.
 const NAME_MAX: usize = 255 - 25;
 
-/// Refuses names that are those of other files than data.
+/// Refuses names that are those of other files than data, or of none.
 ///
 /// # Errors
 /// What was expected.
 pub fn check_name(path: &str) -> Result<(), String> {
+    if path.contains('\0') {
+        return Err(format!("`{}`: it has a zero byte; expected the name of a file", path.escape_debug()));
+    }
+    if matches!(path.rsplit('/').next(), None | Some("" | "." | "..")) {
+        return Err(format!("`{path}`: it is the name of a folder; expected that of a file"));
+    }
     for (end, what) in [(UNFINISHED, "files that are not finished"), (DESCRIPTION, "descriptions of files")] {
         if path.ends_with(end) {
             return Err(format!("`{path}`: names that end in `{end}` are those of {what}; expected another name"));

@@ -106,6 +106,18 @@ impl Places {
         own.parent() == other.parent() && (is_first || self.has_number(name))
     }
 
+    /// The first one, what belongs to it, and what is there of those with numbers.
+    pub fn known(&self) -> Vec<PathBuf> {
+        let with = |path: &Path, end: &str| {
+            let mut name = path.as_os_str().to_owned();
+            name.push(end);
+            PathBuf::from(name)
+        };
+        let files = [self.first.clone(), with(&self.first, DESCRIPTION)];
+        let unfinished = files.each_ref().map(|file| with(file, UNFINISHED));
+        files.into_iter().chain(unfinished).chain(self.numbered().unwrap_or_default()).collect()
+    }
+
     /// What is there of the names with numbers.
     ///
     /// # Errors

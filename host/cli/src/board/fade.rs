@@ -66,6 +66,7 @@ pub struct Fade {
     pub take_over: bool,
     /// Names of its registers, for the manifest, as --registers of `fadelink status`; without it, those of the example boards
     #[arg(skip)]
+    #[serde(default, deserialize_with = "crate::text::some_path")]
     pub registers: Option<PathBuf>,
     /// Pattern that its words are compared with, as --verify of `fadelink receive`; without it, they are not compared
     #[arg(skip)]

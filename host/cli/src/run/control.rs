@@ -2,10 +2,10 @@
 
 use std::io;
 use std::os::unix::fs::FileTypeExt;
-use std::os::unix::net::UnixListener;
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use axum::Router;
@@ -13,33 +13,79 @@ use fadelink_sinks::unix_path;
 use rustix::net::{listen, socket_with, AddressFamily, SocketFlags, SocketType};
 use serde_json::{json, Value};
 
-use super::folder::{Runs, SOCKET};
+use super::folder::{identity, Runs, SOCKET};
 use super::life::{Event, Life};
 use crate::http::{self, Control, Refused};
 use crate::receive::Line;
 
+/// Until then the socket of a program that was killed is closed, and how often is looked.
+const CLOSED: Duration = Duration::from_secs(1);
+const TICK: Duration = Duration::from_millis(20);
+
 /// The socket in the folder of the runs, which is removed at the end.
-pub struct Socket(PathBuf);
+pub struct Socket {
+    path: PathBuf,
+    identity: (u64, u64),
+}
 
 impl Drop for Socket {
     fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.0);
+        match identity(&self.path) {
+            Ok(found) if found == self.identity => _ = std::fs::remove_file(&self.path),
+            Ok(_) => tracing::warn!("{}: it is of another program now, and is left", self.path.display()),
+            Err(_) => {}
+        }
     }
 }
 
 /// Serves those who ask at the socket in the folder of the runs.
 ///
 /// # Errors
-/// The operating system's.
+/// Another program serves there; the operating system's.
 pub fn serve(runs: &Runs, routes: Router) -> anyhow::Result<Socket> {
     let path = runs.path().join(SOCKET);
-    // Left behind by a program that was killed: the folder is this program's. Anything else is not.
-    if path.symlink_metadata().is_ok_and(|found| found.file_type().is_socket()) {
-        let _ = std::fs::remove_file(&path);
-    }
-    let listener = listen_at(&path).with_context(|| format!("{}", path.display()))?;
+    let named = || format!("{}", path.display());
+    remove_left(&path).with_context(named)?;
+    let listener = listen_at(&path).with_context(named)?;
+    let identity = identity(&path).with_context(named)?;
     http::serve_unix(listener, routes)?;
-    Ok(Socket(path))
+    Ok(Socket { path, identity })
+}
+
+/// Removes the socket of a program that was killed. What is none is not touched, and neither is one at which a program listens: it has
+/// the folder, though it has lost the lock.
+fn remove_left(path: &Path) -> io::Result<()> {
+    if !path.symlink_metadata().is_ok_and(|found| found.file_type().is_socket()) {
+        return Ok(());
+    }
+    let looked = Instant::now();
+    loop {
+        match try_connect(path) {
+            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => return std::fs::remove_file(path),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(error) if error.kind() != io::ErrorKind::WouldBlock => return Err(error),
+            // Of a program that is killed the kernel may close the lock first.
+            Ok(_) | Err(_) if looked.elapsed() < CLOSED => std::thread::sleep(TICK),
+            Ok(_) | Err(_) => return Err(in_use()),
+        }
+    }
+}
+
+fn in_use() -> io::Error {
+    io::Error::other(
+        "another `fadelink run` uses the folder, whose lock was removed; end that, or choose another folder",
+    )
+}
+
+/// Connects to a socket, and does not wait for its program.
+///
+/// # Errors
+/// The operating system's: [`io::ErrorKind::WouldBlock`] if as many as it takes wait already.
+pub fn try_connect(path: &Path) -> io::Result<UnixStream> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    unix_path::connect(&socket, path)?;
+    Ok(socket.into())
 }
 
 fn listen_at(path: &Path) -> io::Result<UnixListener> {
@@ -105,23 +151,34 @@ impl Controlled {
     }
 }
 
-impl Control for Controlled {
-    fn state(&self) -> Value {
-        let state = self.lock();
-        let mut all = state.life.json();
-        if state.life.goes_on() {
-            all["seconds"] = state.begun.elapsed().as_secs_f64().into();
+impl State {
+    fn json(&self) -> Value {
+        let mut all = self.life.json();
+        if self.life.goes_on() {
+            all["seconds"] = self.begun.elapsed().as_secs_f64().into();
         }
-        all["bytes"] = state.bytes.into();
-        all["boards"] = state.boards.clone();
+        all["bytes"] = self.bytes.into();
+        all["boards"] = self.boards.clone();
         all
     }
 
-    fn start(&self) -> Result<(), Refused> {
-        self.lock().life.step(Event::Start).map_err(|refused| Refused(refused.to_string()))
+    /// What goes on behind this step.
+    fn ask(&mut self, event: Event) -> Result<Value, Refused> {
+        self.life.step(event).map_err(|refused| Refused(refused.to_string()))?;
+        Ok(self.json())
+    }
+}
+
+impl Control for Controlled {
+    fn state(&self) -> Value {
+        self.lock().json()
     }
 
-    fn stop(&self) -> Result<(), Refused> {
-        self.lock().life.step(Event::Stop).map_err(|refused| Refused(refused.to_string()))
+    fn start(&self) -> Result<Value, Refused> {
+        self.lock().ask(Event::Start)
+    }
+
+    fn stop(&self) -> Result<Value, Refused> {
+        self.lock().ask(Event::Stop)
     }
 }

@@ -2,18 +2,21 @@
 //! line, field, value and what was expected.
 
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::ops::Range;
+use std::path::{absolute, Path, PathBuf};
 
 use anyhow::Context;
 use fadelink_receiver::WrongField;
-use schemars::JsonSchema;
+use schemars::{schema_for, JsonSchema};
 use serde::{Deserialize, Serialize};
+use toml::de::DeTable;
 use toml::Spanned;
 
+use super::values::{self, Wrong};
 use crate::board::{ConfirmAt, Crates, Fade, Tcp, Threads, Udp};
 use crate::exit::Usage;
 use crate::expected;
-use crate::text::{Moment, Seconds, Size, Start, Text};
+use crate::text::{path, shown, some_path, Moment, Seconds, Size, Start, Text};
 use crate::verdict::Accept;
 
 /// What a run needs to know. Relative paths are relative to the folder of the file.
@@ -21,7 +24,7 @@ use crate::verdict::Accept;
 #[serde(deny_unknown_fields)]
 pub struct Experiment {
     /// Folder of the runs, which are folders in it: run_000001, run_000002
-    #[serde(default = "runs")]
+    #[serde(default = "runs", deserialize_with = "path")]
     pub folder: PathBuf,
     /// Title, for the manifest of each run
     #[serde(default)]
@@ -47,6 +50,7 @@ pub struct Experiment {
     #[serde(default = "sinks")]
     pub sinks: Vec<String>,
     /// File with settings of the client of Kafka, as --kafka-config-file of `fadelink receive`; without it, no TLS and no password
+    #[serde(default, deserialize_with = "some_path")]
     pub kafka_config_file: Option<PathBuf>,
     /// Address of the HTTP server, as 127.0.0.1:9470; without it, there is none
     pub http: Option<SocketAddr>,
@@ -167,7 +171,9 @@ impl File {
     pub fn read(path: &Path) -> anyhow::Result<File> {
         let text = std::fs::read_to_string(path).with_context(|| format!("{}", path.display()))?;
         let mut experiment = parse(&text).map_err(|error| Usage(format!("{}: {error}", path.display())))?;
-        experiment.folder = path.with_file_name(&experiment.folder);
+        // Absolute: what sinks say of it is the same wherever the program was started.
+        let folder = path.with_file_name(&experiment.folder);
+        experiment.folder = absolute(&folder).with_context(|| format!("folder {}", folder.display()))?;
         experiment.kafka_config_file = experiment.kafka_config_file.map(|other| path.with_file_name(other));
         Ok(File { path: path.to_owned(), text, experiment })
     }
@@ -175,7 +181,12 @@ impl File {
     fn at_line(&self, begin: usize, field: &str, what: &str) -> Usage {
         let name = field.rsplit('.').next().unwrap_or(field);
         let line = line_of_field(&self.text, begin, name);
-        Usage(format!("{}: line {line}: {field}: {what}", self.path.display()))
+        Usage(format!("{}: line {line}: {field}: {}", self.path.display(), shown(what)))
+    }
+
+    /// An error in `field` of the file itself.
+    pub fn error_of(&self, field: &str, value: &str, what: &str) -> Usage {
+        self.at_line(0, field, &format!("`{value}`: {what}"))
     }
 
     /// An error in `field` of a table.
@@ -220,22 +231,23 @@ fn line_of_field(text: &str, begin: usize, field: &str) -> usize {
 /// An error with the value that is wrong.
 fn in_words(error: &toml::de::Error, text: &str) -> String {
     let message = error.message();
-    if let Some((variant, known)) =
-        message.strip_prefix("unknown variant ").and_then(|rest| rest.split_once(", expected "))
-    {
-        return format!("{variant}: expected {}", known.replace('`', ""));
-    }
     let of_type = message.strip_prefix("invalid type: ").or(message.strip_prefix("invalid value: "));
     let expected = match of_type.and_then(|rest| rest.rsplit_once(", expected ")) {
         Some((_, name)) => Some(format!("expected {}", expected::type_in_words(name))),
         None => expected::in_words(message),
     };
-    let value = error.span().and_then(|span| text.get(span)).map(|value| value.trim_matches(['"', '\'']));
-    let value = value.filter(|value| !value.is_empty() && !value.contains('\n'));
-    match (expected, value) {
-        (Some(expected), Some(value)) => format!("`{value}`: {expected}"),
-        (Some(expected), None) => expected,
-        (None, _) => message.to_owned(),
+    match expected {
+        Some(expected) => with_value(error.span(), text, &expected),
+        None => message.to_owned(),
+    }
+}
+
+/// What was expected, behind the value there.
+fn with_value(at: Option<Range<usize>>, text: &str, expected: &str) -> String {
+    let value = at.and_then(|span| text.get(span)).map(|value| value.trim_matches(['"', '\'']));
+    match value.filter(|value| !value.is_empty() && !value.contains('\n')) {
+        Some(value) => format!("`{value}`: {expected}"),
+        None => expected.to_owned(),
     }
 }
 
@@ -244,7 +256,11 @@ fn parse(text: &str) -> Result<Experiment, String> {
         let field = if path.is_empty() { String::new() } else { format!("{path}: ") };
         format!("line {}: {field}{}", error.span().map_or(1, |span| line(text, span.start)), in_words(error, text))
     };
-    let deserializer = toml::Deserializer::parse(text).map_err(|error| at(&error, ""))?;
+    let table = DeTable::parse(text).map_err(|error| at(&error, ""))?;
+    values::check(schema_for!(Experiment).as_value(), table.get_ref()).map_err(|Wrong { at, field, expected }| {
+        format!("line {}: {field}: {}", line(text, at.start), shown(&with_value(Some(at), text, &expected)))
+    })?;
+    let deserializer = toml::Deserializer::from(table);
     serde_path_to_error::deserialize(deserializer).map_err(|error| {
         let path: Vec<_> =
             error.path().iter().map(ToString::to_string).filter(|part| !part.starts_with('$') && part != "?").collect();
@@ -279,15 +295,36 @@ mod tests {
             ("http = 'here'", &["line 1: http: `here`: expected an IP address and a port, as 127.0.0.1:9470"]),
             ("folders = 'x'", &["line 1: ", "unknown field `folders`, expected one of `folder`"]),
             ("[disk]\nfull = 'wait'", &["line 2: disk.full: `wait`: expected stop or hold"]),
+            ("disk = { full = true }", &["line 1: disk.full: `true`: expected stop or hold"]),
+            ("confirm = 5", &["line 1: confirm: `5`: expected memory or durable"]),
+            ("confirm = {}", &["line 1: confirm: `{}`: expected memory or durable"]),
+            ("confirm = { durable = {} }", &["line 1: confirm: `{ durable = {} }`: expected memory or durable"]),
+            ("end = ['told']", &["line 1: end: `['told']`: expected one of confirmed, told, silence"]),
+            ("http = 5", &["line 1: http: `5`: expected an IP address and a port, as 127.0.0.1:9470"]),
+            ("folder = ''", &["line 1: folder: ``: expected a path"]),
+            ("folder = \"a\\u0000\"", &["line 1: folder: `a\\0`: expected a path"]),
+            ("kafka_config_file = ''", &["line 1: kafka_config_file: ``: expected a path"]),
+            ("stop = { size = 5 }", &["line 1: stop.size: `5`: expected a text"]),
+            ("[stop]\nsize = true", &["line 2: stop.size: `true`: expected a size like 512M or 1G"]),
+            (
+                "stop.time = 9999-12-31T23:59:59Z",
+                &["`9999-12-31T23:59:59Z`", ", at most 9999-12-30T22:00:00.999999999Z"],
+            ),
+            (&format!("{fade}backend = 1"), &["line 6: fade[0].backend: `1`: expected one of packet, xdp, kernel"]),
+            (&format!("{fade}protocol = 1"), &["line 6: fade[0].protocol: `1`: expected fade10g or fade1"]),
+            ("[[crates]]\nlate = ['drop']", &["line 2: crates[0].late: `['drop']`: expected emit or drop"]),
+            (
+                "[[crates]]\nsources = [1, -1]",
+                &["line 2: crates[0].sources[1]: `-1`: expected a whole number from 0 to 4294967295"],
+            ),
+            ("[[crates]]\nexpect = 'x'", &["line 2: crates[0].expect: `x`: expected a whole number from 1 to 65536"]),
+            ("[[tcp]]\nport = 65536", &["line 2: tcp[0].port: `65536`: expected a whole number from 1 to 65535"]),
+            ("[[tcp]]\nport = 0x1_0000", &["line 2: tcp[0].port: `0x1_0000`: expected a whole number from 1 to 65535"]),
+            ("[[tcp]]\naddress = 1", &["line 2: tcp[0].address: `1`: expected an IP address, as 10.9.0.2"]),
+            ("[[udp]]\naddress = 1", &["line 2: udp[0].address: `1`: expected an IPv4 address, as 10.9.0.2"]),
             (&format!("{fade}verify = 'countr'"), &["line 6: fade[0].verify: `countr`: expected counter"]),
-            (
-                &format!("{fade}ring = 'x'"),
-                &["line 6: fade[0].ring: `x`: expected a whole number from 0 to 18446744073709551615"],
-            ),
-            (
-                &format!("{fade}window = -5"),
-                &["line 6: fade[0].window: `-5`: expected a whole number from 0 to 4294967295"],
-            ),
+            (&format!("{fade}ring = 'x'"), &["line 6: fade[0].ring: `x`: expected a whole number from 1 to 16777216"]),
+            (&format!("{fade}window = -5"), &["line 6: fade[0].window: `-5`: expected a whole number from 1 to 64"]),
             (&format!("{fade}mak = 1"), &["line 6: fade[0]", "`mak`", "`mac`"]),
             ("[[fade]]\nname = 'a'", &["line 1: fade[0]: missing field `interface`"]),
             (

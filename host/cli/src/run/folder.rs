@@ -14,6 +14,7 @@ use fadelink_runs::files::{
 use fadelink_sinks::durable;
 use rustix::fs::{flock, open, FlockOperation, Mode, OFlags};
 
+use super::places;
 use crate::exit::Usage;
 
 /// Socket of the program that has the folder of the runs.
@@ -40,7 +41,10 @@ pub struct RunFolder {
 }
 
 /// Device and number of what is there; a link is not followed.
-fn identity(path: &Path) -> io::Result<(u64, u64)> {
+///
+/// # Errors
+/// The operating system's.
+pub fn identity(path: &Path) -> io::Result<(u64, u64)> {
     path.symlink_metadata().map(|found| (found.dev(), found.ino()))
 }
 
@@ -155,6 +159,18 @@ pub fn check_name(folder: &Path) -> Result<(), Usage> {
     Ok(())
 }
 
+/// Whether a folder can be made there, with those above it.
+///
+/// # Errors
+/// What is there instead.
+pub fn check_place(folder: &Path) -> Result<(), String> {
+    let real = places::real(folder);
+    match real.ancestors().find(|path| path.symlink_metadata().is_ok()).filter(|path| !path.is_dir()) {
+        Some(other) => Err(format!("{} is not a folder; expected one, or a name that nothing has", other.display())),
+        None => Ok(()),
+    }
+}
+
 impl Runs {
     /// Makes the folder where it is not there, and takes it.
     ///
@@ -231,8 +247,21 @@ impl Runs {
         Ok(all.into_iter().filter(|folder| !is_link(folder)).collect())
     }
 
-    /// All that has the name of a run.
+    /// Whether the folder is still this program's: another one may take it when the lock is not there.
+    fn check_lock(&self) -> io::Result<()> {
+        let own = self.lock.metadata()?;
+        match identity(&self.folder.join(LOCK)) {
+            Ok(found) if found == (own.dev(), own.ino()) => Ok(()),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Err(io::Error::other(format!(
+                "{LOCK} was removed or replaced, so another `fadelink run` may use the folder: end this one, and start it again"
+            ))),
+        }
+    }
+
+    /// All that has the name of a run. Nobody looks for runs, or makes one, without the lock.
     fn named(&self) -> io::Result<Vec<RunFolder>> {
+        self.check_lock()?;
         let mut all = Vec::new();
         for entry in fs::read_dir(&self.folder)? {
             let path = entry?.path();
@@ -304,8 +333,8 @@ impl Runs {
 ///
 /// # Errors
 /// The operating system's.
-pub fn free_space(path: &Path) -> io::Result<u64> {
-    let status = rustix::fs::statvfs(path)?;
+pub fn free_space(path: &Path) -> anyhow::Result<u64> {
+    let status = rustix::fs::statvfs(path).with_context(|| format!("folder {}: its free space", path.display()))?;
     Ok(status.f_bavail * status.f_frsize)
 }
 
@@ -373,5 +402,13 @@ mod tests {
         drop(runs);
         assert!(Runs::open(&path).is_ok());
         assert!(free_space(&path).unwrap() > 0);
+        let runs = Runs::open(&path).unwrap();
+        for replaced in [false, true] {
+            fs::remove_file(path.join(LOCK)).unwrap();
+            let _other = replaced.then(|| fs::write(path.join(LOCK), "").unwrap());
+            let error = format!("{:#}", runs.next().err().unwrap());
+            assert!(error.contains("lock was removed or replaced") && runs.all().is_err(), "{error}");
+            fs::write(path.join(LOCK), "").unwrap();
+        }
     }
 }

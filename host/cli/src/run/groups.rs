@@ -14,7 +14,8 @@ use fadelink_sinks::{BlockKind, Kind, Places, Spec};
 use fadelink_wire::{Firmware, Protocol};
 
 use super::experiment::{each, At, Experiment, File, Full};
-use super::{files, folder, places};
+use super::own::{self, OwnFiles};
+use super::{folder, places};
 use crate::board::{Common, ConfirmAt, Crates, Fade, GroupSettings};
 use crate::deadline::Limits;
 use crate::exit::Usage;
@@ -56,9 +57,9 @@ pub fn hashes(board: &str, several: bool) -> String {
 /// What turns the file of an experiment into groups.
 struct Reader<'a> {
     file: &'a File,
-    /// Of the run; of the runs, if it `is_new`.
-    folder: &'a Path,
-    is_new: bool,
+    stage: Stage,
+    /// Of the run.
+    folder: PathBuf,
     run: &'a str,
     resumed: Option<&'a Resumed>,
     /// Of the boards so far: the line's table is named in errors.
@@ -67,16 +68,47 @@ struct Reader<'a> {
     places: HashMap<PathBuf, String>,
     /// The names of their files, beside the first ones too.
     files: Vec<(Places, String)>,
+    /// What no sink may have.
+    own: OwnFiles,
 }
 
-/// The groups of an experiment; relative paths of sinks are in `folder`. `run`: name of the run, which no other one has.
-/// `resumed`: of one that goes on.
+/// What there is of the run of which an experiment is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// Nothing: its number is known later.
+    Before,
+    /// Its folder, and no file of its sinks.
+    Begins,
+    /// An earlier program has begun it.
+    HasBegun,
+}
+
+impl Stage {
+    /// The number of the run in this folder.
+    fn number(self, folder: &Path) -> Option<u64> {
+        match self {
+            Stage::Before => None,
+            Stage::Begins | Stage::HasBegun => Some(number_of(folder).unwrap_or(0)),
+        }
+    }
+}
+
+/// The groups of an experiment whose run begins in `folder`, or goes on there if it is `resumed`; relative paths of sinks are in it.
+/// `run`: name of the run, which no other one has.
 ///
 /// # Errors
-/// Fields that do not fit together, by line.
+/// Fields that do not fit together, by line; a sink whose folder is not there.
 pub fn of(file: &File, (folder, run): (&Path, &str), resumed: Option<&Resumed>) -> Result<Vec<GroupSettings>, Usage> {
-    Reader { file, folder, is_new: false, run, resumed, names: Vec::new(), places: HashMap::new(), files: Vec::new() }
-        .read()
+    let stage = if resumed.is_some() { Stage::HasBegun } else { Stage::Begins };
+    Reader::new(file, stage, (folder.to_owned(), run), resumed).read()
+}
+
+/// The groups of a run that an earlier program has begun.
+///
+/// # Errors
+/// As [`of`].
+pub fn of_begun(file: &File, (folder, run): (&Path, &str)) -> Result<Vec<GroupSettings>, Usage> {
+    Reader::new(file, Stage::HasBegun, (folder.to_owned(), run), None).read()
 }
 
 /// Checks an experiment before there is a run: also that the sinks will find their folders.
@@ -84,9 +116,10 @@ pub fn of(file: &File, (folder, run): (&Path, &str), resumed: Option<&Resumed>) 
 /// # Errors
 /// As [`of`].
 pub fn check(file: &File) -> Result<(), Usage> {
-    let (folder, names, places, files) = (&*file.experiment.folder, Vec::new(), HashMap::new(), Vec::new());
+    let folder = &file.experiment.folder;
     folder::check_name(folder)?;
-    Reader { file, folder, is_new: true, run: "", resumed: None, names, places, files }.read().map(drop)
+    folder::check_place(folder).map_err(|what| file.error_of("folder", &folder.to_string_lossy(), &what))?;
+    Reader::new(file, Stage::Before, (folder.join("run"), ""), None).read().map(drop)
 }
 
 /// Characters of a name: files are called by it and by more, and their names have 255.
@@ -98,7 +131,18 @@ fn is_name(name: &str) -> bool {
         && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
 }
 
-impl Reader<'_> {
+impl<'a> Reader<'a> {
+    fn new(
+        file: &'a File,
+        stage: Stage,
+        (folder, run): (PathBuf, &'a str),
+        resumed: Option<&'a Resumed>,
+    ) -> Reader<'a> {
+        let own = OwnFiles::of(file, stage.number(&folder).map(|_| &*folder));
+        let (names, places, files) = (Vec::new(), HashMap::new(), Vec::new());
+        Reader { file, stage, folder, run, resumed, names, places, files, own }
+    }
+
     /// Reads all of it.
     fn read(mut self) -> Result<Vec<GroupSettings>, Usage> {
         let common = self.common()?;
@@ -129,39 +173,44 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// A sink as this board and this run have it.
-    fn named(&self, text: &str, board: &str) -> String {
-        let run = number_of(self.folder).unwrap_or(0);
-        text.replace("{board}", board).replace("{run}", &run.to_string())
+    /// A sink as this board and this run have it. Before the run has its number it stands in paths as the user has written it.
+    fn named<K: Kind>(&self, text: &str, board: &str) -> Result<Spec<K>, String> {
+        let text = text.replace("{board}", board);
+        let of_run = |number: u64| text.replace("{run}", &number.to_string()).parse::<Spec<K>>();
+        match self.stage.number(&self.folder) {
+            Some(number) => of_run(number),
+            None => match of_run(0)? {
+                spec if spec.kind.is_path() => text.parse(),
+                spec => Ok(spec),
+            },
+        }
     }
 
-    /// Refuses a place with a name that a run has for itself, or that would be another one when the run goes on.
-    fn free_name(&self, at: At, text: &str, place: &str) -> Result<(), Usage> {
+    /// Refuses a place with something in braces that is replaced by nothing.
+    fn check_braces(&self, at: At, text: &str, place: &str) -> Result<(), Usage> {
         if place.contains("{time}") {
             let what =
                 format!("`{text}`: `{{time}}` is not the name of a file; expected {{run}}, the number of the run");
             return Err(self.file.error(at, "sinks", &what));
         }
-        let known = ["board", "run", "stream"];
-        placeholders::check(place, &known)
-            .map_err(|what| self.file.error(at, "sinks", &format!("`{text}`: {what}")))?;
-        let name = Path::new(place).file_name().map_or("".into(), |name| name.to_string_lossy());
-        if files::is_own(&name) {
-            let what =
-                format!("`{text}`: `{name}` is the name of a file that the run writes itself; expected another name");
-            return Err(self.file.error(at, "sinks", &what));
-        }
-        Ok(())
+        placeholders::check(place, &["board", "run", "stream"])
+            .map_err(|what| self.file.error(at, "sinks", &format!("`{text}`: {what}")))
     }
 
-    /// True of what the program has for itself, outside the folder of a run.
-    fn is_used(&self, place: &Path) -> bool {
-        let runs = &self.file.experiment.folder;
-        let own = [runs.join(folder::LOCK), runs.join(folder::SOCKET), self.file.path.clone()];
-        let boards = self.file.experiment.fade.iter().filter_map(|board| board.get_ref().registers.as_ref());
-        let read =
-            boards.chain(&self.file.experiment.kafka_config_file).map(|path| self.file.path.with_file_name(path));
-        own.into_iter().chain(read).any(|path| places::real(&path) == places::real(place))
+    /// Puts the sink of a user where this board has it.
+    fn place_of_user<K: Kind>(&mut self, at: At, text: &str, spec: &mut Spec<K>, board: &str) -> Result<(), Usage> {
+        self.check_braces(at, text, &spec.place)?;
+        if spec.kind.is_path() {
+            let error = |what: String| self.file.error(at, "sinks", &format!("`{text}`: {what}"));
+            if self.stage != Stage::HasBegun {
+                places::check(&self.folder, &spec.place).map_err(error)?;
+            }
+            let path = places::named(&self.folder.join(&spec.place));
+            for sink in spec.kind.places(&path.to_string_lossy()) {
+                own::check_names(&sink).and_then(|()| self.own.check(&sink)).map_err(error)?;
+            }
+        }
+        self.place(at, text, &mut spec.place, board, Some(&spec.kind))
     }
 
     /// Puts a sink where this board has it; no other may be there.
@@ -175,23 +224,14 @@ impl Reader<'_> {
     ) -> Result<(), Usage> {
         let is_path = kind.is_none_or(Kind::is_path);
         if is_path {
-            let of_run = if self.is_new { self.folder.join("run") } else { self.folder.to_owned() };
-            if self.is_used(&of_run.join(&*place)) {
-                let what = format!("`{text}`: it is a file that `fadelink run` reads itself; expected another name");
-                return Err(self.file.error(at, "sinks", &what));
-            }
-            if self.is_new {
-                places::check(self.folder, place)
-                    .map_err(|what| self.file.error(at, "sinks", &format!("`{text}`: {what}")))?;
-            }
             *place = self.folder.join(&*place).to_string_lossy().into_owned();
         }
-        let key = if is_path { fadelink_sinks::place(place.as_ref()) } else { PathBuf::from(&*place) };
+        let key = if is_path { places::named(place.as_ref()) } else { PathBuf::from(&*place) };
+        let files = kind.map(|kind| kind.places(&key.to_string_lossy())).unwrap_or_default();
         if let Some(other) = self.places.insert(key, board.to_owned()) {
             let what = format!("`{text}`: `{other}` has a sink at the same place; expected {{board}} in it");
             return Err(self.file.error(at, "sinks", &what));
         }
-        let files = kind.map(|kind| kind.places(place)).unwrap_or_default();
         if let Some((_, other)) = self.files.iter().find(|(other, _)| files.iter().any(|own| own.meets(other))) {
             let what =
                 format!("`{text}`: `{other}` has a sink that makes files with the same names; expected another name");
@@ -211,24 +251,21 @@ impl Reader<'_> {
     ) -> Result<Plan, Usage> {
         self.name(at, name)?;
         let texts = sinks.unwrap_or(&self.file.experiment.sinks).clone();
-        let hashes = format!("hashes:{}", hashes(name, streams > 1));
-        let mut sinks = Vec::new();
-        for text in texts.iter().chain([&hashes]) {
+        let mut sinks: Vec<Spec<BlockKind>> = Vec::new();
+        for text in &texts {
             let error = |what: String| self.file.error(at, "sinks", &format!("`{text}`: {what}"));
-            let mut spec: Spec<BlockKind> = self.named(text, name).parse().map_err(error)?;
+            let mut spec: Spec<BlockKind> = self.named(text, name).map_err(error)?;
             if streams > 1 && !spec.is_per_board("stream") {
                 return Err(error("expected {stream} in the path, for each stream of the board".into()));
             }
-            let mut place = std::mem::take(&mut spec.place);
-            if *text != hashes {
-                self.free_name(at, text, &place)?;
-            }
-            self.place(at, text, &mut place, name, Some(&spec.kind))?;
-            spec.place = place;
+            self.place_of_user(at, text, &mut spec, name)?;
             sinks.push(spec);
         }
-        // The hashes are the last.
-        fadelink_sinks::check_optional(&sinks[..texts.len()]).map_err(|what| self.file.error(at, "sinks", &what))?;
+        fadelink_sinks::check_optional(&sinks).map_err(|what| self.file.error(at, "sinks", &what))?;
+        let hashes = format!("hashes:{}", hashes(name, streams > 1));
+        let mut spec: Spec<BlockKind> = hashes.parse().map_err(|what: String| self.file.error(at, "sinks", &what))?;
+        self.place(at, &hashes, &mut spec.place, name, Some(&spec.kind))?;
+        sinks.push(spec);
         let durable = self.is_durable();
         let (resumed, before, transmissions) = match self.kept(name) {
             Some(kept) => (Some(kept.blocks), kept.before, kept.transmissions),
@@ -352,11 +389,8 @@ impl Reader<'_> {
         let mut sinks = Vec::new();
         for text in &crates.sinks {
             let error = |what: String| self.file.error(at, "sinks", &format!("`{text}`: {what}"));
-            let mut spec: sink::Spec = self.named(text, name).parse().map_err(error)?;
-            let mut place = std::mem::take(&mut spec.place);
-            self.free_name(at, text, &place)?;
-            self.place(at, text, &mut place, name, Some(&spec.kind))?;
-            spec.place = place;
+            let mut spec: sink::Spec = self.named(text, name).map_err(error)?;
+            self.place_of_user(at, text, &mut spec, name)?;
             sinks.push(spec);
         }
         fadelink_sinks::check_optional(&sinks).map_err(|what| self.file.error(at, "sinks", &what))?;

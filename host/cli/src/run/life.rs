@@ -48,6 +48,8 @@ pub enum Refused {
 /// The run that goes on, or the last one.
 #[derive(Debug)]
 struct Latest {
+    /// Which of those that were asked for it is.
+    begin: u64,
     number: u64,
     folder: String,
     complete: Option<bool>,
@@ -62,7 +64,9 @@ pub struct Life {
     latest: Option<Latest>,
     /// The one before that.
     before: Option<Latest>,
-    /// Runs that have begun.
+    /// Runs that were asked for: this number is never given again, so that who has asked for one can tell it from others.
+    begins: u64,
+    /// Runs that have begun, and are there.
     begun: u64,
     /// Why the last run has failed, or could not begin; until the next one has begun.
     error: Option<String>,
@@ -81,6 +85,7 @@ impl Life {
             must_stop: false,
             latest: None,
             before: None,
+            begins: 0,
             begun: 0,
             error: None,
             is_withdrawn: false,
@@ -93,7 +98,8 @@ impl Life {
     /// The event was asked for, and is not possible now: nothing has changed.
     pub fn step(&mut self, event: Event) -> Result<(), Refused> {
         match (event, self.phase) {
-            (Event::Start, Phase::Waiting | Phase::Starting) => self.phase = Phase::Starting,
+            (Event::Start, Phase::Waiting) => (self.phase, self.begins) = (Phase::Starting, self.begins + 1),
+            (Event::Start, Phase::Starting) => {}
             (Event::Start, Phase::Running) => return Err(Refused::GoesOn(self.number())),
             (Event::Start, Phase::Stopping) => return Err(Refused::IsStopped),
             (Event::Stop, Phase::Waiting) => return Err(Refused::NoRun),
@@ -101,7 +107,7 @@ impl Life {
             (Event::Begun { run: number, folder }, _) => {
                 // An end that was asked for before is the end of this run.
                 self.phase = if self.must_stop { Phase::Stopping } else { Phase::Running };
-                self.before = self.latest.replace(Latest { number, folder, complete: None });
+                self.before = self.latest.replace(Latest { begin: self.begins, number, folder, complete: None });
                 self.begun += 1;
                 (self.error, self.is_withdrawn) = (None, false);
             }
@@ -165,11 +171,14 @@ impl Life {
             Phase::Running => "running",
             Phase::Stopping => "stopping",
         };
-        let mut all = json!({ "state": state, "runs": self.begun, "error": self.error });
-        (all["run"], all["folder"], all["complete"]) = (Value::Null, Value::Null, Value::Null);
-        if let Some(Latest { number, folder, complete }) = &self.latest {
-            (all["run"], all["folder"], all["complete"]) =
-                ((*number).into(), folder.as_str().into(), (*complete).into());
+        let (runs, begins) = (self.begun, self.begins);
+        let mut all = json!({ "state": state, "runs": runs, "begins": begins, "error": self.error });
+        for key in ["begun", "run", "folder", "complete"] {
+            all[key] = Value::Null;
+        }
+        if let Some(Latest { begin, number, folder, complete }) = &self.latest {
+            (all["begun"], all["run"]) = ((*begin).into(), (*number).into());
+            (all["folder"], all["complete"]) = (folder.as_str().into(), (*complete).into());
         }
         all
     }
@@ -253,12 +262,14 @@ mod tests {
             life.step(Event::Withdrawn(error.clone())).unwrap();
             let state = life.json();
             assert!(state["run"] == 4 && state["complete"] == true && state["runs"] == 1, "{state}");
+            assert!(state["begins"] == 2 && state["begun"] == 1, "no number is given again: {state}");
             assert!(state["state"] == "waiting" && !life.must_stop(), "{state}");
             assert!(state["error"] == error.as_deref().unwrap_or(WITHDRAWN), "{state}");
             assert_eq!(life.trouble().is_some(), is_trouble, "{state}");
             life.step(Event::Start).unwrap();
             life.step(begun(5)).unwrap();
             assert!(life.trouble().is_none() && life.json()["error"].is_null());
+            assert!(life.json()["begins"] == 3 && life.json()["begun"] == 3);
         }
     }
 

@@ -6,6 +6,7 @@ use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use anyhow::Context;
 use fadelink_runs::files::{is_note, EXPERIMENT, LOG, MANIFEST};
 use fadelink_runs::manifest::{name, sealed, FORMAT};
 use fadelink_runs::Error;
@@ -185,7 +186,7 @@ impl Manifest {
     ///
     /// # Errors
     /// It cannot be written.
-    pub fn begin(folder: &RunFolder, file: &File) -> io::Result<Manifest> {
+    pub fn begin(folder: &RunFolder, file: &File) -> anyhow::Result<Manifest> {
         let content = json!({
             "format": FORMAT,
             "run": folder.number,
@@ -201,9 +202,15 @@ impl Manifest {
         Ok(manifest)
     }
 
-    fn write(&self) -> io::Result<()> {
-        self.folder.check()?;
-        durable::replace(&self.folder.path.join(MANIFEST), sealed(self.content.clone()).as_bytes()).map(drop)
+    /// Names the file of an error, which the operating system does not.
+    fn of<T>(&self, name: &str, result: io::Result<T>) -> anyhow::Result<T> {
+        result.with_context(|| format!("{}: {name}", self.folder.path.display()))
+    }
+
+    fn write(&self) -> anyhow::Result<()> {
+        let path = self.folder.path.join(MANIFEST);
+        let write = || durable::replace(&path, sealed(self.content.clone()).as_bytes()).map(drop);
+        self.of("the manifest", self.folder.check().and_then(|()| write()))
     }
 
     /// Of a run that was not finished.
@@ -239,7 +246,7 @@ impl Manifest {
     ///
     /// # Errors
     /// It cannot be written.
-    pub fn resume(&mut self, file: &File, boards: &HashMap<String, Kept>, gone_on: Duration) -> io::Result<()> {
+    pub fn resume(&mut self, file: &File, boards: &HashMap<String, Kept>, gone_on: Duration) -> anyhow::Result<()> {
         let mut now = moment(file, true);
         now["gone_on"] = gone_on.as_secs_f64().into();
         now["bytes"] =
@@ -255,7 +262,7 @@ impl Manifest {
     ///
     /// # Errors
     /// It cannot be written.
-    pub fn stopping(&mut self, ended_by: &str) -> io::Result<()> {
+    pub fn stopping(&mut self, ended_by: &str) -> anyhow::Result<()> {
         self.content["ended_by"] = ended_by.into();
         self.content["state"] = "stopping".into();
         self.write()
@@ -265,7 +272,7 @@ impl Manifest {
     ///
     /// # Errors
     /// It cannot be written.
-    pub fn interrupted(mut self, outcomes: Vec<Outcome>, error: Option<String>) -> io::Result<()> {
+    pub fn interrupted(mut self, outcomes: Vec<Outcome>, error: Option<String>) -> anyhow::Result<()> {
         self.content["error"] = error.into();
         self.list(outcomes.into_iter().flat_map(|outcome| outcome.boards).collect());
         self.write()
@@ -276,12 +283,12 @@ impl Manifest {
     ///
     /// # Errors
     /// It cannot be written.
-    pub fn crashed(mut self, certain: Vec<Certain>, mut others: Value) -> io::Result<()> {
+    pub fn crashed(mut self, certain: Vec<Certain>, mut others: Value) -> anyhow::Result<()> {
         self.content["state"] = "crashed".into();
         self.content["ended_by"] = "crash".into();
         let mut boards = Vec::new();
         for Certain { name, stream, sinks, hashes, transmissions, changed } in certain {
-            let (hashes, timeline) = hash_list(&hashes)?;
+            let (hashes, timeline) = self.of("its hashes", hash_list(&hashes))?;
             let mut board =
                 json!({ "name": name, "complete": false, "sinks": sinks, "hashes": hashes, "timeline": timeline });
             board["bytes"] = board["hashes"]["bytes"].clone();
@@ -300,7 +307,7 @@ impl Manifest {
         files::list(&self.folder.path, &mut others, &mut listed);
         self.content["files"] = listed.into();
         self.list(boards);
-        let of_own = |name: &str| entry_of_own(&self.folder.path.join(name));
+        let of_own = |name: &str| self.of(name, entry_of_own(&self.folder.path.join(name)));
         let (copy, log) = (of_own(EXPERIMENT)?, of_own(LOG)?);
         self.seal(copy, log)
     }
@@ -317,7 +324,7 @@ impl Manifest {
     }
 
     /// Writes the manifest for the last time, with the entries of the experiment's `copy` and of the log.
-    fn seal(mut self, copy: Option<Value>, log: Option<Value>) -> io::Result<()> {
+    fn seal(&mut self, copy: Option<Value>, log: Option<Value>) -> anyhow::Result<()> {
         for (name, entry) in [(EXPERIMENT, copy), (LOG, log)] {
             if let Some(entry) = entry {
                 self.content["files"][name] = entry;
@@ -331,7 +338,11 @@ impl Manifest {
     ///
     /// # Errors
     /// The operating system's.
-    pub fn drop_notes(&self) -> io::Result<()> {
+    pub fn drop_notes(&self) -> anyhow::Result<()> {
+        self.of("its notes", self.remove_notes())
+    }
+
+    fn remove_notes(&self) -> io::Result<()> {
         self.folder.check()?;
         for entry in std::fs::read_dir(&self.folder.path)? {
             let entry = entry?;
@@ -354,7 +365,7 @@ impl Manifest {
         (ended_by, error): (&str, Option<String>),
         (state, log): (State, Option<(u64, blake3::Hash)>),
         ask: bool,
-    ) -> io::Result<()> {
+    ) -> anyhow::Result<()> {
         self.content["end"] = moment(file, ask);
         let mut changed = None;
         let (mut boards, mut groups) = (Vec::new(), Vec::new());
@@ -364,7 +375,8 @@ impl Manifest {
             for mut board in outcome.boards {
                 let settings = settings_of(&self.content["experiment"], board["name"].as_str().unwrap_or_default());
                 if outcome.key != "crates" {
-                    (board["hashes"], board["timeline"]) = hashes_of(&self.folder.path, &board, &settings)?;
+                    let hashes = hashes_of(&self.folder.path, &board, &settings);
+                    (board["hashes"], board["timeline"]) = self.of("its hashes", hashes)?;
                     if board["complete"] == true && board["hashes"]["bytes"] != board["bytes"] {
                         changed.get_or_insert(format!("{}: another program has changed its hashes", board["name"]));
                     }
@@ -384,6 +396,6 @@ impl Manifest {
         let copy = entry(file.text.len() as u64, &blake3::hash(file.text.as_bytes()));
         let log = log.map(|(bytes, hash)| entry(bytes, &hash));
         self.seal(Some(copy), log)?;
-        changed.map_or(Ok(()), |what| Err(io::Error::other(what)))
+        self.of("the manifest", changed.map_or(Ok(()), |what| Err(io::Error::other(what))))
     }
 }

@@ -36,9 +36,11 @@ mod moment;
 mod next;
 #[cfg(test)]
 mod oracle;
+mod own;
 mod places;
 mod replay;
 mod schema;
+mod values;
 
 pub use ask::{run as ask, Args as AskArgs, Wish};
 pub use check::{run as check, Args as CheckArgs};
@@ -269,8 +271,9 @@ impl Run<'_> {
         let Run { file, folder, manifest, resumed } = self;
         let part = interrupts.of_part();
         let mut groups = Vec::new();
-        let settings =
-            groups::of(file, (&folder.path, &manifest.name()), resumed.as_ref()).map_err(anyhow::Error::from);
+        // The arguments are right: they were checked before.
+        let settings = groups::of(file, (&folder.path, &manifest.name()), resumed.as_ref())
+            .map_err(|error| anyhow::anyhow!("{error}"));
         let look = |missing: &str| {
             health::beat(vec![missing.to_owned()]);
             interrupts.must_stop() || control.must_stop()
@@ -370,7 +373,7 @@ impl Run<'_> {
             // Who gives up waits for no answer.
             self.manifest.finish(self.file, outcomes, (&ended_by, error), (state, logged), !both.0.must_abort())
         };
-        let result = result.and(written.with_context(|| in_folder("the manifest")));
+        let result = result.and(written);
         if result.is_ok() {
             metrics::count_run(Some(state.name()));
         }
@@ -420,7 +423,8 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let file = file;
     #[cfg(feature = "kafka")]
     if let Some(path) = &file.experiment.kafka_config_file {
-        crate::kafka_client::begin(path).map_err(|error| Usage(format!("{}: {error}", file.path.display())))?;
+        crate::kafka_client::begin(path)
+            .map_err(|error| file.error_of("kafka_config_file", &path.to_string_lossy(), &error))?;
     }
     groups::check(&file)?;
     if args.check {

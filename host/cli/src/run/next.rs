@@ -18,7 +18,7 @@ use crate::log;
 fn check_disk(file: &File, runs: &Runs) -> anyhow::Result<()> {
     let Disk { reserve, full } = &file.experiment.disk;
     let in_folder = || format!("folder {}", runs.path().display());
-    let free = free_space(runs.path()).with_context(in_folder)?;
+    let free = free_space(runs.path())?;
     let reserve = reserve.0 .0;
     anyhow::ensure!(
         *full == Full::Hold || free >= reserve,
@@ -54,7 +54,7 @@ fn begin_in(file: &File, folder: &RunFolder) -> anyhow::Result<Manifest> {
     let copy = folder.path.join(EXPERIMENT);
     durable::replace(&copy, file.text.as_bytes()).with_context(|| in_folder("the experiment"))?;
     log::also_to(&folder.path.join(LOG)).with_context(|| in_folder("the log"))?;
-    Manifest::begin(folder, file).with_context(|| in_folder("the manifest"))
+    Manifest::begin(folder, file)
 }
 
 /// True if a run is of the same experiment.
@@ -79,18 +79,18 @@ fn take_up<'a>(file: &'a File, folder: RunFolder, may: bool) -> anyhow::Result<O
     };
     if !manifest.is_unfinished() {
         // The last that was to be done.
-        manifest.drop_notes().with_context(|| in_folder("its notes"))?;
+        manifest.drop_notes()?;
         return Ok(None);
     }
     let own = File::read(&folder.path.join(EXPERIMENT))?;
-    let settings = groups::of(&own, (&folder.path, &manifest.name()), None)?;
+    let settings = groups::of_begun(&own, (&folder.path, &manifest.name()))?;
     let plans: Vec<_> = settings.iter().flat_map(GroupSettings::plans).collect();
     if may {
         let boards = crash::of_boards(&plans).with_context(|| in_folder("its data"))?;
         let was_stopped = manifest.was_stopped();
         log::also_to(&folder.path.join(LOG)).with_context(|| in_folder("the log"))?;
         let gone_on = folder.gone_on();
-        manifest.resume(file, &boards, gone_on).with_context(|| in_folder("the manifest"))?;
+        manifest.resume(file, &boards, gone_on)?;
         let resumed = Some(Resumed { boards, was_stopped, gone_on });
         return Ok(Some(Run { file, folder, manifest, resumed }));
     }
@@ -99,7 +99,7 @@ fn take_up<'a>(file: &'a File, folder: RunFolder, may: bool) -> anyhow::Result<O
         certain.extend(crash::close(plan).with_context(|| in_folder("its data"))?);
     }
     let others = crash::of_events(&settings).with_context(|| in_folder("its files"))?;
-    manifest.crashed(certain, others).with_context(|| in_folder("the manifest"))?;
+    manifest.crashed(certain, others)?;
     tracing::warn!("run {} was ended by force: {}", folder.number, folder.path.display());
     Ok(None)
 }

@@ -26,6 +26,9 @@ const PREFIXES: [&str; 2] = ["sasl.", "ssl."];
 /// Parts of names whose values are nobody else's business.
 const SECRETS: [&str; 5] = ["password", "secret", "key.pem", "oauthbearer.config", "assertion"];
 
+/// Ends of names whose values are paths of files.
+const FILES: [&str; 3] = [".location", ".keytab", ".file"];
+
 /// Of the program.
 static SETTINGS: OnceLock<ClientSettings> = OnceLock::new();
 
@@ -88,6 +91,12 @@ impl ClientSettings {
             }
         }
         Ok(())
+    }
+
+    /// Paths of the files that they name, such as certificates.
+    pub fn files(&self) -> impl Iterator<Item = &Path> {
+        let named = self.0.iter().filter(|(name, _)| FILES.iter().any(|end| name.ends_with(end)));
+        named.map(|(_, path)| Path::new(path))
     }
 
     /// All clients have them from now on. Only the first call counts.

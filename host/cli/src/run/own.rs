@@ -1,0 +1,91 @@
+//! The files that the program has for itself: no sink may make one, or write through a link that leads to one.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use fadelink_runs::files::{EXPERIMENT, LOG, MANIFEST, UNFINISHED};
+use fadelink_sinks::Places;
+
+use super::experiment::File;
+use super::{files, folder, places};
+
+/// What a run writes beside its data.
+const OF_A_RUN: [&str; 4] = [MANIFEST, LOG, EXPERIMENT, UNFINISHED];
+
+/// One of them.
+struct Own {
+    /// By its own name.
+    named: PathBuf,
+    /// Where that leads to.
+    real: PathBuf,
+    /// Device and number, if it is there: it may have other names.
+    identity: Option<(u64, u64)>,
+}
+
+fn identity(path: &Path) -> Option<(u64, u64)> {
+    let found = fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
+    Some((found.dev(), found.ino()))
+}
+
+impl Own {
+    fn at(path: &Path) -> Own {
+        Own { named: places::named(path), real: places::real(path), identity: identity(path) }
+    }
+
+    /// True if one of these names is its own, or leads to it.
+    fn is_of(&self, sink: &Places) -> bool {
+        let leads_here = |path: &PathBuf| {
+            places::real(path) == self.real || self.identity.is_some_and(|own| identity(path) == Some(own))
+        };
+        sink.have(&self.named) || sink.have(&self.real) || sink.known().iter().any(leads_here)
+    }
+}
+
+/// All of them.
+pub struct OwnFiles(Vec<Own>);
+
+impl OwnFiles {
+    /// Those of an experiment, and of the run in this folder.
+    pub fn of(file: &File, run: Option<&Path>) -> OwnFiles {
+        let experiment = &file.experiment;
+        let runs = &experiment.folder;
+        let boards = experiment.fade.iter().filter_map(|board| board.get_ref().registers.as_ref());
+        let mut all = vec![runs.join(folder::LOCK), runs.join(folder::SOCKET), file.path.clone()];
+        all.extend(boards.map(|path| file.path.with_file_name(path)));
+        if let Some(settings) = &experiment.kafka_config_file {
+            all.push(settings.clone());
+            #[cfg(feature = "kafka")]
+            all.extend(crate::kafka_client::files(settings));
+        }
+        all.extend(run.iter().flat_map(|run| OF_A_RUN.map(|name| run.join(name))));
+        OwnFiles(all.iter().map(|path| Own::at(path)).collect())
+    }
+
+    /// Whether a sink can have all of its names.
+    ///
+    /// # Errors
+    /// Which file of the program is in the way.
+    pub fn check(&self, sink: &Places) -> Result<(), String> {
+        match self.0.iter().find(|own| own.is_of(sink)) {
+            Some(own) => Err(format!(
+                "{}: it is a file that `fadelink run` reads itself; expected another name",
+                own.named.display()
+            )),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Refuses the names that a run has for its own files, whatever folder they are in: it may be that of a run.
+///
+/// # Errors
+/// Which name.
+pub fn check_names(sink: &Places) -> Result<(), String> {
+    let first = sink.first().file_name().map_or("".into(), |name| name.to_string_lossy());
+    let of_a_run = OF_A_RUN.into_iter().find(|name| sink.have(&sink.first().with_file_name(name)));
+    match of_a_run.or(Some(&*first).filter(|first| files::is_own(first))) {
+        Some(name) => Err(format!("`{name}` is the name of a file that the run writes itself; expected another name")),
+        None => Ok(()),
+    }
+}

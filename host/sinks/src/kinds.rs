@@ -343,6 +343,10 @@ mod tests {
             ("file:x,queue=1M", "policy=drop"),
             ("file:x,", "option ``"),
             ("file:a/x.part", "`a/x.part`: names that end in `.part`"),
+            ("file:a/", "`a/`: it is the name of a folder"),
+            ("share:a/..", "`a/..`: it is the name of a folder"),
+            ("hdf5:.", "`.`: it is the name of a folder"),
+            ("file:a\0b", "`a\\0b`: it has a zero byte"),
             ("share:x.json", "`x.json`: names that end in `.json`"),
         ] {
             let error = parse(text).unwrap_err();

@@ -218,6 +218,10 @@ mod tests {
             let first = folder.path().join(first);
             let expected: Vec<_> = is_found.then(|| folder.path().join(there)).into_iter().collect();
             assert_eq!(Places::new(&first, true).numbered().unwrap(), expected, "{there}");
+            assert_eq!(
+                Places::new(&first, true).known().contains(&folder.path().join(there)),
+                is_found || there == "run.h5"
+            );
             assert!(Places::new(&first, false).numbered().unwrap().is_empty());
         }
     }

@@ -13,33 +13,28 @@ use super::{files, folder, places};
 /// What a run writes beside its data.
 const OF_A_RUN: [&str; 4] = [MANIFEST, LOG, EXPERIMENT, UNFINISHED];
 
-/// One of them.
-struct Own {
-    /// By its own name.
-    named: PathBuf,
-    /// Where that leads to.
+/// What a path leads to.
+struct Target {
     real: PathBuf,
-    /// Device and number, if it is there: it may have other names.
+    /// Device and number, if it is a file that is there: it may have other names.
     identity: Option<(u64, u64)>,
 }
 
-fn identity(path: &Path) -> Option<(u64, u64)> {
-    let found = fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
-    Some((found.dev(), found.ino()))
+impl Target {
+    fn of(path: &Path) -> Target {
+        let found = fs::metadata(path).ok().filter(fs::Metadata::is_file);
+        Target { real: places::real(path), identity: found.map(|found| (found.dev(), found.ino())) }
+    }
+
+    fn is(&self, other: &Target) -> bool {
+        self.real == other.real || (self.identity.is_some() && self.identity == other.identity)
+    }
 }
 
-impl Own {
-    fn at(path: &Path) -> Own {
-        Own { named: places::named(path), real: places::real(path), identity: identity(path) }
-    }
-
-    /// True if one of these names is its own, or leads to it.
-    fn is_of(&self, sink: &Places) -> bool {
-        let leads_here = |path: &PathBuf| {
-            places::real(path) == self.real || self.identity.is_some_and(|own| identity(path) == Some(own))
-        };
-        sink.have(&self.named) || sink.have(&self.real) || sink.known().iter().any(leads_here)
-    }
+/// One of them, by its own name.
+struct Own {
+    named: PathBuf,
+    target: Target,
 }
 
 /// All of them.
@@ -59,7 +54,7 @@ impl OwnFiles {
             all.extend(crate::kafka_client::files(settings));
         }
         all.extend(run.iter().flat_map(|run| OF_A_RUN.map(|name| run.join(name))));
-        OwnFiles(all.iter().map(|path| Own::at(path)).collect())
+        OwnFiles(all.iter().map(|path| Own { named: places::named(path), target: Target::of(path) }).collect())
     }
 
     /// Whether a sink can have all of its names.
@@ -67,7 +62,11 @@ impl OwnFiles {
     /// # Errors
     /// Which file of the program is in the way.
     pub fn check(&self, sink: &Places) -> Result<(), String> {
-        match self.0.iter().find(|own| own.is_of(sink)) {
+        let there: Vec<_> = sink.known().iter().map(|path| Target::of(path)).collect();
+        let is_of = |Own { named, target }: &&Own| {
+            sink.have(named) || sink.have(&target.real) || there.iter().any(|other| other.is(target))
+        };
+        match self.0.iter().find(is_of) {
             Some(own) => Err(format!(
                 "{}: it is a file that `fadelink run` reads itself; expected another name",
                 own.named.display()

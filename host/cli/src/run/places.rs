@@ -60,6 +60,9 @@ fn step(real: &mut PathBuf, part: Component<'_>, links: u32) {
 
 /// A path without links, also of what is not there yet.
 pub fn real(path: &Path) -> PathBuf {
+    if let Ok(found) = path.canonicalize() {
+        return found;
+    }
     let mut real = PathBuf::new();
     let absolute = absolute(path).unwrap_or_else(|_| path.to_owned());
     absolute.components().for_each(|part| step(&mut real, part, LINKS));

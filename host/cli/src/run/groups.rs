@@ -202,13 +202,13 @@ impl<'a> Reader<'a> {
         self.check_braces(at, text, &spec.place)?;
         if spec.kind.is_path() {
             let error = |what: String| self.file.error(at, "sinks", &format!("`{text}`: {what}"));
+            let path = places::named(&self.folder.join(&spec.place));
+            let names = spec.kind.places(&path.to_string_lossy());
+            names.iter().try_for_each(own::check_names).map_err(error)?;
             if self.stage != Stage::HasBegun {
                 places::check(&self.folder, &spec.place).map_err(error)?;
             }
-            let path = places::named(&self.folder.join(&spec.place));
-            for sink in spec.kind.places(&path.to_string_lossy()) {
-                own::check_names(&sink).and_then(|()| self.own.check(&sink)).map_err(error)?;
-            }
+            names.iter().try_for_each(|sink| self.own.check(sink)).map_err(error)?;
         }
         self.place(at, text, &mut spec.place, board, Some(&spec.kind))
     }

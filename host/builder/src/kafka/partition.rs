@@ -74,7 +74,7 @@ pub struct Partition {
     read: i64,
     /// What was read before this message is committed.
     written: i64,
-    has_changed: bool,
+    pub has_changed: bool,
     /// The last message that was read, by an earlier builder too; and the offset of this one's.
     last: Option<Known>,
     newest: Option<i64>,
@@ -279,11 +279,6 @@ impl Partition {
     /// True if the place tells the next builder something that this one reports.
     pub fn has_unreported(&self, events: Option<&Range<i64>>) -> bool {
         self.wrong() > 0 || events.or(self.before.events.as_ref()).is_some_and(|events| !events.is_empty())
-    }
-
-    /// Something is wrong with its events.
-    pub fn note_change(&mut self) {
-        self.has_changed = true;
     }
 
     /// Messages that were read and are not committed.

@@ -107,7 +107,7 @@ impl Builder {
             }
             // Should this builder be killed, the next one tells that something is wrong.
             if let Some(partition) = self.partitions.get_mut(partition) {
-                partition.note_change();
+                partition.has_changed = true;
                 self.changed = true;
             }
         }

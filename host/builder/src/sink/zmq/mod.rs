@@ -43,6 +43,9 @@ const AGAIN: Duration = Duration::from_secs(10);
 const ENDED: &str = "it has ended";
 /// Largest message of a client: a subscription.
 const SUBSCRIPTION_BYTES: i64 = 1 << 10;
+/// Messages of a client that wait until they are looked at, and bytes before them in the kernel.
+const SUBSCRIPTIONS: i32 = 16;
+const RECEIVE_BUFFER: i32 = 1 << 16;
 
 /// A bound socket. It ends before its context, which waits for it.
 struct Bound {
@@ -90,6 +93,8 @@ fn open(kind: SocketType, endpoint: &str, events: u64, turned_away: Count) -> Re
     socket.set_linger(0)?;
     socket.set_sndtimeo(milliseconds(PATIENCE))?;
     socket.set_maxmsgsize(SUBSCRIPTION_BYTES)?;
+    socket.set_rcvhwm(SUBSCRIPTIONS)?;
+    socket.set_rcvbuf(RECEIVE_BUFFER)?;
     socket.set_sndhwm(events.clamp(1, i32::MAX as u64) as i32)?;
     let watch = Watch::over(&socket, &context)?;
     endpoint::bind(&socket, endpoint)?;

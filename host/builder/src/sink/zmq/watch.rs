@@ -3,7 +3,7 @@
 //! when descriptors are scarce, and leave when they say more than subscribers have to say: the library tells the descriptor of each that
 //! it accepts, and its number tells how many there are.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::os::fd::RawFd;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -106,8 +106,8 @@ struct Clients {
     endpoint: String,
     local: Local,
     count: Count,
-    /// Since when each is there.
-    all: BTreeMap<RawFd, Instant>,
+    /// Since when each is there; `None`: it was turned away, and the library, which may not read of it now, has not closed it yet.
+    all: BTreeMap<RawFd, Option<Instant>>,
     /// Reasons that were told.
     told: [bool; 3],
 }
@@ -119,7 +119,7 @@ impl Clients {
 
     fn accept(&mut self, descriptor: RawFd) {
         // The one that had this number is gone.
-        self.all.insert(descriptor, Instant::now());
+        self.all.insert(descriptor, Some(Instant::now()));
         if is_among_last(descriptor) {
             self.turn_away(descriptor, Why::Descriptors);
         } else if self.all.len() > CLIENTS {
@@ -128,10 +128,11 @@ impl Clients {
     }
 
     fn turn_away(&mut self, descriptor: RawFd, why: Why) {
-        self.all.remove(&descriptor);
         if !turn_away(descriptor, &self.local) {
+            self.all.remove(&descriptor);
             return;
         }
+        self.all.insert(descriptor, None);
         if let Local::Port(port) = self.local {
             (self.count)(port);
         }
@@ -147,14 +148,13 @@ impl Clients {
 
     /// Looks at what they have said.
     fn look(&mut self) {
-        let local = &self.local;
-        let mut said: Vec<_> = self
-            .all
-            .iter()
-            .filter_map(|(descriptor, since)| Some((came(*descriptor, local)?, *descriptor, since.elapsed().as_secs())))
-            .collect();
-        let there: BTreeSet<_> = said.iter().map(|(_, descriptor, _)| *descriptor).collect();
-        self.all.retain(|descriptor, _| there.contains(descriptor));
+        let mut said = Vec::new();
+        let (local, all) = (&self.local, &mut self.all);
+        all.retain(|descriptor, since| {
+            let bytes = came(*descriptor, local);
+            said.extend(bytes.zip(*since).map(|(bytes, since)| (bytes, *descriptor, since.elapsed().as_secs())));
+            bytes.is_some()
+        });
         said.sort_unstable();
         let mut sum: u64 = said.iter().map(|(bytes, ..)| bytes).sum();
         for (bytes, descriptor, seconds) in said.into_iter().rev() {

@@ -1,4 +1,4 @@
-"""FIN of a board that was killed has crossed the question for its end on the way: it is no answer, however late the program looks."""
+"""FIN of a board that was killed has crossed the question for its end on the way: it does not answer it, however late the program looks."""
 
 import contextlib
 import json

@@ -141,7 +141,7 @@ def test_a_reader_that_takes_nothing_is_not_waited_for_at_the_end(bench, folder,
     assert process.popen.wait(PATIENCE) == 3
     if where == "pipe":
         os.close(held)
-    # The words are no text.
+    # The words are not text.
     process.popen.stdout.close()
     err = process.popen.stderr.read()
     assert "its reader has taken nothing for 5 s since the end was asked for" in err, err

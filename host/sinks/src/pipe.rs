@@ -24,7 +24,7 @@ pub(crate) struct Pipe {
 }
 
 impl Pipe {
-    /// `None`: this is no pipe, or it has no reader any more, which a write tells.
+    /// `None`: this is not a pipe, or it has no reader any more, which a write tells.
     pub fn of(file: &File, stopping: &Stopping) -> Option<Pipe> {
         if !file.metadata().is_ok_and(|found| found.file_type().is_fifo()) {
             return None;

@@ -1,28 +1,35 @@
 """A Kafka broker on loopback, of its own for the tests that want one."""
 
-import random
+import contextlib
+import fcntl
 import socket
 import subprocess
 import sys
 import time
 
 from support.netns import PATIENCE
-from support.paths import TOP
+from support.paths import BUILD, TOP
 
 JARS = TOP / "build/kafka"
+# Tests name lower ones themselves.
+PORTS = range(11_000, 32_000)
 CLUSTER = "RmFkZWxpbmtUZXN0QnJva2U"
 
 
 def free_ports(count):
-    """Ports that nobody listens at, outside the range from which the kernel takes ports for connections."""
+    """Ports that nobody listens at and no other test has, outside the range from which the kernel takes ports for connections."""
     ports = []
-    while len(ports) < count:
-        port = random.SystemRandom().randrange(10_000, 32_000)
-        try:
-            socket.create_server(("127.0.0.1", port)).close()
-            ports.append(port)
-        except OSError:
-            pass  # somebody does
+    with open(BUILD / "last_port", "a+") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        file.seek(0)
+        port = int(file.read() or PORTS[0])
+        while len(ports) < count:
+            port = port + 1 if port + 1 in PORTS else PORTS[0]
+            with contextlib.suppress(OSError):
+                socket.create_server(("127.0.0.1", port)).close()
+                ports.append(port)
+        file.truncate(0)
+        file.write(str(port))
     return ports
 
 

@@ -4,6 +4,7 @@ import fcntl
 import json
 import os
 import signal
+import socket
 import struct
 import subprocess
 import sys
@@ -18,6 +19,7 @@ import pytest
 from support import ring_reader
 from support.files import in_order
 from support.netns import FEBS, PATIENCE, report, sh, wait_for
+from support.paths import FADELINK
 
 READER = ring_reader.__file__
 
@@ -128,23 +130,44 @@ def test_a_pipe_without_a_reader_is_left_at_the_first_interrupt(bench, folder, o
     assert status == 1 and f"no reader of the pipe {pipe} came before the end was asked for" in err, err
 
 
-@pytest.mark.parametrize("where", ["pipe", "standard output"])
+@pytest.mark.parametrize("where", ["named pipe", "pipe", "pipe of another user", "socket"])
 def test_a_reader_that_takes_nothing_is_not_waited_for_at_the_end(bench, folder, where):
     bench.sim()
-    pipe = folder / "pipe"
-    os.mkfifo(pipe)
-    process = bench.fadelink("receive", "--iface", "eth0", "--feb", FEBS[0], "--ring", 64, "--out", pipe if where == "pipe" else "-")
-    held = os.open(pipe, os.O_RDONLY) if where == "pipe" else process.popen.stdout.fileno()
-    waits = lambda: struct.unpack("i", fcntl.ioctl(held, termios.FIONREAD, bytes(4)))[0]  # noqa: E731
-    wait_for(lambda: waits() > 60_000)
+    words, out = ["receive", "--iface", "eth0", "--feb", FEBS[0], "--ring", 64, "--out"], "-"
+    if where == "named pipe":
+        out = folder / "pipe"
+        os.mkfifo(out)
+        held, to = os.open(out, os.O_RDONLY | os.O_NONBLOCK), os.open(os.devnull, os.O_WRONLY)
+    elif where == "socket":
+        held, to = (end.detach() for end in socket.socketpair())
+    else:
+        held, to = os.pipe()
+    before = []
+    if where == "pipe of another user":
+        os.fchown(to, 65534, 65534)
+        before = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"]
+    process = bench.start(bench.pc_ns, *before, FADELINK, *words, out, stdout_to=to)
+    os.close(to)
+    wait_for(lambda: struct.unpack("i", fcntl.ioctl(held, termios.FIONREAD, bytes(4)))[0] > 30_000)
     process.signal(signal.SIGINT)
-    assert process.popen.wait(PATIENCE) == 3
-    if where == "pipe":
-        os.close(held)
-    # The words are not text.
-    process.popen.stdout.close()
-    err = process.popen.stderr.read()
-    assert "its reader has taken nothing for 5 s since the end was asked for" in err, err
+    status, _, err = process.finish()
+    os.close(held)
+    assert status == 3 and "its reader has taken nothing for 5 s since the end was asked for" in err, (status, err)
+
+
+@pytest.mark.parametrize("where", ["pipe of another user", "socket"])
+def test_all_words_come_over(bench, where):
+    """Also where no more than a part can be written at a time."""
+    bench.sim("--packets", 300)
+    held, to = (end.detach() for end in socket.socketpair()) if where == "socket" else os.pipe()
+    os.fchown(to, 65534, 65534)
+    words = ["receive", "--iface", "eth0", "--feb", FEBS[0], "--packets", 300, "--out", "-"]
+    process = bench.start(bench.pc_ns, "setpriv", "--bounding-set=-dac_override,-dac_read_search", FADELINK, *words, stdout_to=to)
+    os.close(to)
+    with open(held, "rb") as file:
+        data = np.frombuffer(file.read(), dtype="<u8")
+    status, _, err = process.finish()
+    assert status == 0 and data.size > 100_000 and (data == np.arange(data.size, dtype="u8")).all(), (status, err)
 
 
 def test_readers_of_the_ring_that_are_slow_or_leave(bench, folder):

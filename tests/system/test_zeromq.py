@@ -26,6 +26,19 @@ def subscriber(zeromq, endpoint, **options):
     return client
 
 
+def greet(connection, kind):
+    """A handshake of ZMTP 3.0 (RFC 23). Words before the other side's READY end the connection."""
+    ready = b"\x05READY\x0bSocket-Type" + struct.pack(">I", 4) + kind
+    connection.sendall(bytes([0xFF, *bytes(8), 0x7F, 3, 0]) + b"NULL".ljust(20, b"\0") + bytes(32) + bytes([4, len(ready)]) + ready)
+    connection.recv(64, socket.MSG_WAITALL)
+    connection.recv(connection.recv(2, socket.MSG_WAITALL)[1], socket.MSG_WAITALL)
+
+
+def frame_head(size):
+    """Of a message of one frame: what a test says comes as it is, in one piece."""
+    return bytes([0, size]) if size < 256 else bytes([2]) + size.to_bytes(8, "big")
+
+
 def test_clients_that_leave_together(build, tmp_path, zeromq):
     """Hundreds, several times: the next ones have every event."""
     endpoint = f"ipc://{tmp_path}/pub"
@@ -155,16 +168,10 @@ def test_a_client_that_says_much_takes_no_memory(build, tmp_path, zeromq, kind, 
 
     wait_for(events_come)
     before, numbers = peak(builder.popen), itertools.count()
-    # What it says is one frame of the wire each (ZMTP 3.1, 2.2), so that the library sends it as it is.
-    head = bytes([0, size]) if size < 256 else bytes([2]) + size.to_bytes(8, "big")
-    greeting = bytes([0xFF, *bytes(8), 0x7F, 3, 0]) + b"NULL".ljust(20, b"\0") + bytes(32)
-    ready = b"\x05READY\x0bSocket-Type" + struct.pack(">I", 4) + (b"XSUB" if kind == "pub" else b"PULL")
+    head = frame_head(size)
     for number in range(1, 4):
         with socket.create_connection(("127.0.0.1", port), timeout=60) as one, contextlib.suppress(ConnectionError):
-            one.sendall(greeting + bytes([4, len(ready)]) + ready)
-            # Words before the other side's READY end the connection (RFC 23/ZMTP 3.0, connection metadata).
-            one.recv(64, socket.MSG_WAITALL)
-            one.recv(one.recv(2, socket.MSG_WAITALL)[1], socket.MSG_WAITALL)
+            greet(one, b"XSUB" if kind == "pub" else b"PULL")
             one.setblocking(False)
             words = b""
             for _ in range(40):
@@ -182,6 +189,54 @@ def test_a_client_that_says_much_takes_no_memory(build, tmp_path, zeromq, kind, 
     status, _, err = builder.finish()
     if size <= 1024:
         assert "a client has sent more than subscribers have to say" in err, err
+
+
+def test_many_clients_that_each_say_little_take_no_memory(build, zeromq):
+    """Their subscriptions are bounded together; what is said to see whether the builder is there is not."""
+    port = free_ports(1)[0]
+    endpoint = f"tcp://127.0.0.1:{port}"
+    builder = build("--sources", "1", "--streams", 1, "--sink", f"zmq-pub:{endpoint}")
+    crate, record = Crate(builder.port, 1), 0
+    good = subscriber(zeromq, endpoint, heartbeat_ivl=20)
+
+    def events_come(count=1):
+        """Of those that are sent now: all before have been read."""
+        nonlocal record
+        while good.poll(0):
+            good.recv()
+        for _ in range(count):
+            crate.send(record)
+            record += 1
+        return good.poll(100)
+
+    wait_for(events_come)
+    before, numbers, names = peak(builder.popen), itertools.count(), 300
+    with contextlib.ExitStack() as stack:
+        # Twice what all may have together, and each less than one may.
+        clients = [stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=60)) for _ in range(90)]
+        for client in clients:
+            greet(client, b"XSUB")
+            client.sendall(b"".join(frame_head(21) + b"\1" + next(numbers).to_bytes(20, "little") for _ in range(names)))
+        # The builder closes them, as others, which connect again.
+        for client in clients:
+            wait_for(lambda client=client: events_come() is not None and (client.setblocking(False) or has_ended(client)))
+        wait_for(events_come)
+    assert peak(builder.popen) < before + 100
+    crate.close()
+    status, _, err = builder.finish()
+    assert status == 0 and err.count("subscribers have too many subscriptions: all are disconnected") == 1, err
+
+
+def has_ended(connection):
+    """What has come is thrown away."""
+    try:
+        while connection.recv(1 << 16):
+            pass
+    except BlockingIOError:
+        return False
+    except ConnectionError:
+        pass
+    return True
 
 
 def test_what_clients_of_push_did_not_take_is_counted(build, tmp_path, zeromq):

@@ -49,7 +49,7 @@ pub struct FileSink {
 /// One file.
 struct Writer {
     output: Output,
-    /// Where that is one.
+    /// Where that is a pipe or a socket.
     pipe: Option<Pipe>,
     direct: bool,
     preallocate: u64,
@@ -233,10 +233,12 @@ impl FileSink {
     }
 
     /// From when the flag is set the reader of a pipe is waited for some seconds alone.
-    #[must_use]
-    pub fn until(mut self, stopping: &Stopping) -> FileSink {
-        self.file.pipe = Pipe::of(self.file.output.file(), stopping);
-        self
+    ///
+    /// # Errors
+    /// The operating system's.
+    pub fn until(mut self, stopping: &Stopping) -> io::Result<FileSink> {
+        self.file.pipe = Pipe::of(self.file.output.file(), stopping)?;
+        Ok(self)
     }
 
     /// Data comes, or the end: the file is of this source from now on, and is described.

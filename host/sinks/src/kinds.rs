@@ -253,11 +253,11 @@ impl Spec<BlockKind> {
                     Some(blocks) => FileSink::resume(&path, plain, board, blocks.end()),
                     None => FileSink::create(&path, plain, board),
                 });
-                Box::new(file?.until(stopping))
+                Box::new(file?.until(stopping)?)
             }
             BlockKind::Stdout => {
                 streams::check_output()?;
-                Box::new(FileSink::stdout(board)?.until(stopping))
+                Box::new(FileSink::stdout(board)?.until(stopping)?)
             }
             #[cfg(feature = "hdf5")]
             BlockKind::Hdf5(files) => Box::new(WordsSink::create(&path, files, board)?),

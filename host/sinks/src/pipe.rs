@@ -1,4 +1,4 @@
-//! Writing to a pipe, without a limit of time until the end is asked for, and with one from then on.
+//! Writing to a pipe or a socket, without a limit of time until the end is asked for, and with one from then on.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
@@ -17,23 +17,41 @@ const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 /// A reader that takes nothing for so long after the end was asked for is not waited for.
 const PATIENCE: Duration = Duration::from_secs(5);
 
+/// Bytes that a pipe has room for when it has some (`PIPE_BUF`).
+const SOME: usize = 4096;
+
 /// See the module.
 pub(crate) struct Pipe {
     file: File,
+    /// Bytes of one write, so that it does not wait.
+    most: usize,
     stopping: Stopping,
 }
 
 impl Pipe {
-    /// `None`: this is not a pipe, or it has no reader any more, which a write tells.
-    pub fn of(file: &File, stopping: &Stopping) -> Option<Pipe> {
-        if !file.metadata().is_ok_and(|found| found.file_type().is_fifo()) {
-            return None;
+    /// `None`: this is not a pipe or a socket.
+    ///
+    /// # Errors
+    /// There are no file descriptors.
+    pub fn of(file: &File, stopping: &Stopping) -> io::Result<Option<Pipe>> {
+        let kind = file.metadata()?.file_type();
+        if !kind.is_fifo() && !kind.is_socket() {
+            return Ok(None);
         }
-        // Opened again: who else has this one, as standard output, does not expect writes that do not wait.
+        // Opened again: who else has this one, as standard output, does not expect writes that do not wait. Sockets cannot be opened, nor
+        // pipes of other users.
         let flags = OFlags::NONBLOCK.bits() as i32;
         let path = format!("/proc/self/fd/{}", file.as_raw_fd());
-        let file = OpenOptions::new().write(true).custom_flags(flags).open(path).ok()?;
-        Some(Pipe { file, stopping: stopping.clone() })
+        let (file, most) = match OpenOptions::new().write(true).custom_flags(flags).open(path) {
+            Ok(file) => (file, usize::MAX),
+            Err(_) => (file.try_clone()?, SOME),
+        };
+        Ok(Some(Pipe { file, most, stopping: stopping.clone() }))
+    }
+
+    /// Waits a moment until it has room, or is broken, which a write tells.
+    fn has_room(&self) -> bool {
+        poll(&mut [PollFd::new(&self.file, PollFlags::OUT)], Some(&LOOK)).is_ok_and(|ready| ready > 0)
     }
 
     /// Writes all of it.
@@ -43,23 +61,21 @@ impl Pipe {
     pub fn write_all(&self, mut data: &[u8]) -> io::Result<()> {
         let mut since = None;
         while !data.is_empty() {
-            match (&self.file).write(data) {
-                Ok(written) => {
-                    data = &data[written..];
-                    since = None;
-                }
-                Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    let stops = self.stopping.load(Ordering::Relaxed);
-                    if stops && since.get_or_insert_with(Instant::now).elapsed() >= PATIENCE {
-                        let seconds = PATIENCE.as_secs();
-                        let what = format!("its reader has taken nothing for {seconds} s since the end was asked for");
-                        return Err(io::Error::other(what));
+            if self.has_room() {
+                match (&self.file).write(&data[..data.len().min(self.most)]) {
+                    Ok(written) => {
+                        data = &data[written..];
+                        since = None;
                     }
-                    // An error is that of the next write.
-                    let _ = poll(&mut [PollFd::new(&self.file, PollFlags::OUT)], Some(&LOOK));
+                    Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
+                    Err(error) => return Err(error),
                 }
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
+            } else if self.stopping.load(Ordering::Relaxed)
+                && since.get_or_insert_with(Instant::now).elapsed() >= PATIENCE
+            {
+                let seconds = PATIENCE.as_secs();
+                let what = format!("its reader has taken nothing for {seconds} s since the end was asked for");
+                return Err(io::Error::other(what));
             }
         }
         Ok(())

@@ -19,10 +19,12 @@ use zmq::{Context, Socket, SocketType};
 
 use super::item::{Run, SharedEvent};
 use lent::{Lent, Message};
+use subscriptions::Subscriptions;
 use watch::{Count, Watch};
 
 mod endpoint;
 mod lent;
+mod subscriptions;
 mod watch;
 
 /// Longest wait at the end for clients that still read.
@@ -50,6 +52,7 @@ const RECEIVE_BUFFER: i32 = 1 << 16;
 /// A bound socket. It ends before its context, which waits for it.
 struct Bound {
     socket: Socket,
+    subscriptions: Subscriptions,
     watch: Watch,
     _context: Context,
 }
@@ -71,6 +74,8 @@ pub struct ZmqSink {
     stopping: Stopping,
     turned_away: Count,
     push: bool,
+    /// How many may wait for each client.
+    events: u64,
     lent: Arc<Lent>,
     /// Bytes that may wait for all clients.
     room: u64,
@@ -100,13 +105,13 @@ fn open(kind: SocketType, endpoint: &str, events: u64, turned_away: Count) -> Re
     endpoint::bind(&socket, endpoint)?;
     let endpoint = socket.get_last_endpoint()?.unwrap_or_else(|_| endpoint.to_owned());
     let watch = watch.watch(&endpoint, turned_away)?;
-    Ok((Bound { socket, watch, _context: context }, endpoint))
+    Ok((Bound { socket, subscriptions: Subscriptions::default(), watch, _context: context }, endpoint))
 }
 
 impl ZmqSink {
-    /// Binds a PUSH or a PUB socket to an endpoint. `room`: bytes that may wait for its clients.
+    /// Binds a PUSH socket, or a PUB socket that tells of its subscribers, to an endpoint. `room`: bytes that may wait for its clients.
     pub fn bind(endpoint: &str, run: &Run, push: bool, room: u64) -> Result<ZmqSink> {
-        let (kind, events) = if push { (SocketType::PUSH, PUSH_EVENTS) } else { (SocketType::PUB, PUB_EVENTS) };
+        let (kind, events) = if push { (SocketType::PUSH, PUSH_EVENTS) } else { (SocketType::XPUB, PUB_EVENTS) };
         let (bound, endpoint) = open(kind, endpoint, events, run.turned_away)?;
         Ok(ZmqSink {
             bound: Some(bound),
@@ -115,6 +120,7 @@ impl ZmqSink {
             stopping: run.stopping.clone(),
             turned_away: run.turned_away,
             push,
+            events,
             lent: Arc::default(),
             room,
             largest: 0,
@@ -123,21 +129,32 @@ impl ZmqSink {
         })
     }
 
-    /// Makes room of what waits for slow subscribers; false: that was done a moment ago.
-    fn replace(&mut self) -> Result<bool> {
+    /// Replaces the socket, and so takes what the library keeps for its clients; false: that was done a moment ago.
+    fn replace(&mut self, why: &str) -> Result<bool> {
         if self.replaced.is_some_and(|replaced| replaced.elapsed() < AGAIN) {
             return Ok(false);
         }
         self.replaced = Some(Instant::now());
-        let (room, endpoint) = (self.room, self.endpoint.as_str());
-        tracing::warn!(
-            "{endpoint}: {room} bytes wait for slow subscribers: all are disconnected, and may connect again"
-        );
+        let endpoint = self.endpoint.as_str();
+        tracing::warn!("{endpoint}: {why}: all are disconnected, and may connect again");
         // The endpoint is free when this has ended.
         self.bound = None;
-        let events = (room / SHARE / self.largest).min(PUB_EVENTS);
-        self.bound = Some(open(SocketType::PUB, endpoint, events, self.turned_away)?.0);
+        self.bound = Some(open(SocketType::XPUB, endpoint, self.events, self.turned_away)?.0);
         Ok(true)
+    }
+
+    /// Keeps what subscribers take in its bounds; false: there is no room for so many bytes more.
+    fn has_room(&mut self, bytes: u64) -> Result<bool> {
+        let Bound { socket, subscriptions, .. } = self.bound.as_mut().ok_or(ENDED)?;
+        subscriptions.hear(socket)?;
+        if subscriptions.are_too_many() {
+            self.replace("subscribers have too many subscriptions")?;
+        }
+        if self.lent.wait_for_room(bytes, self.room, Duration::ZERO) {
+            return Ok(true);
+        }
+        self.events = (self.room / SHARE / self.largest).min(PUB_EVENTS);
+        self.replace(&format!("{} bytes wait for slow subscribers", self.room))
     }
 }
 
@@ -157,7 +174,7 @@ impl Sink<SharedEvent> for ZmqSink {
         let data = event.0.emit(self.builder_id);
         let bytes = lent::memory(&data);
         self.largest = self.largest.max(bytes);
-        if !self.push && !self.lent.wait_for_room(bytes, self.room, Duration::ZERO) && !self.replace()? {
+        if !self.push && !self.has_room(bytes)? {
             self.lost += 1;
             return Ok(());
         }

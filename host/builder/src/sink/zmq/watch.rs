@@ -21,12 +21,10 @@ const HANDSHAKE: i32 = 10_000;
 const LOOK: Duration = Duration::from_millis(50);
 /// Clients of an endpoint at a time.
 const CLIENTS: usize = 512;
-/// Bytes that a client may say, and how many more each second: the library answers who asks whether it is there. A subscription takes some
-/// 25 times its size in memory.
-const BYTES: u64 = 16 << 10;
+/// Bytes that a client may say, and how many more each second: the library answers who asks whether it is there. What they subscribe to is
+/// bounded for all of them elsewhere, too.
+const BYTES: u64 = 8 << 10;
 const BYTES_PER_SECOND: u64 = 128;
-/// The same of all clients together.
-const BYTES_OF_ALL: u64 = 4 << 20;
 /// Where the library tells its events, of a context.
 const EVENTS: &str = "inproc://accepted";
 
@@ -148,20 +146,16 @@ impl Clients {
 
     /// Looks at what they have said.
     fn look(&mut self) {
-        let mut said = Vec::new();
         let (local, all) = (&self.local, &mut self.all);
+        let mut loud = Vec::new();
         all.retain(|descriptor, since| {
             let bytes = came(*descriptor, local);
-            said.extend(bytes.zip(*since).map(|(bytes, since)| (bytes, *descriptor, since.elapsed().as_secs())));
+            let may = since.map(|since| BYTES + since.elapsed().as_secs() * BYTES_PER_SECOND);
+            loud.extend(bytes.zip(may).filter(|(bytes, may)| bytes > may).map(|_| *descriptor));
             bytes.is_some()
         });
-        said.sort_unstable();
-        let mut sum: u64 = said.iter().map(|(bytes, ..)| bytes).sum();
-        for (bytes, descriptor, seconds) in said.into_iter().rev() {
-            if bytes > BYTES + seconds * BYTES_PER_SECOND || sum > BYTES_OF_ALL {
-                self.turn_away(descriptor, Why::Words);
-                sum -= bytes;
-            }
+        for descriptor in loud {
+            self.turn_away(descriptor, Why::Words);
         }
     }
 }

@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import time
+from pathlib import Path
 
 from support.paths import FADELINK, SEED, SIM
 
@@ -15,6 +16,8 @@ FEBS = [f"02:fa:de:00:00:0{i}" for i in range(1, 5)]
 PC, BOARD = "10.9.0.1", "10.9.0.2"  # of the boards that speak IP
 # Seconds until something that does not happen fails a test. What happens costs no more for it, however busy the machine is.
 PATIENCE = 300
+# Claims of boards, by the number of the network namespace.
+CLAIMS = Path("/run/fadelink")
 
 
 def sh(*words):
@@ -67,6 +70,9 @@ class Bench:
         sh("ip", "netns", "add", self.pc_ns)
         sh("ip", "link", "add", "feb0", "netns", self.board_ns, "type", "veth", "peer", "name", "eth0", "netns", self.pc_ns)
         for namespace, name in [(self.board_ns, "feb0"), (self.pc_ns, "eth0")]:
+            # It may have the number of one that is gone, in which a program was killed.
+            for left in CLAIMS.glob(f"{os.stat(f'/run/netns/{namespace}').st_ino}-*"):
+                left.unlink()
             subprocess.run(["ip", "netns", "exec", namespace, "sysctl", "-qw", f"net.ipv6.conf.{name}.disable_ipv6=1"],
                            capture_output=True)  # fmt: skip
             sh("ip", "-n", namespace, "link", "set", name, "mtu", 9000, "up")

@@ -5,7 +5,7 @@ import json
 import socket
 
 from support.control import ask, state
-from support.netns import wait_for
+from support.netns import PATIENCE, wait_for
 
 WORDS = bytes(8000)
 
@@ -23,7 +23,7 @@ def board(lab, data=WORDS):
 
     def connected():
         with contextlib.suppress(OSError):
-            found.append(lab.bench.in_namespace(lab.bench.pc_ns, lambda: socket.create_connection(("127.0.0.1", 10000), timeout=60)))
+            found.append(lab.bench.in_namespace(lab.bench.pc_ns, lambda: socket.create_connection(("127.0.0.1", 10000), timeout=PATIENCE)))
         return found
 
     wait_for(connected)

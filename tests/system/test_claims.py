@@ -4,13 +4,11 @@ import json
 import os
 import shutil
 import signal
-from pathlib import Path
 
 import pytest
-from support.netns import BOARD, FEBS, wait_for
+from support.netns import BOARD, CLAIMS, FEBS, wait_for
 from support.paths import FADELINK
 
-FOLDER = Path("/run/fadelink")
 NOBODY = 65534
 RECEIVE = ["receive", "--iface", "eth0", "--feb", FEBS[0]]
 # What a user outside the group may try: the names of files in the folder, and locks on those that are there.
@@ -44,7 +42,7 @@ sys.stdin.read()
 def files(bench):
     """The claims in the network namespace of the receivers."""
     number = os.stat(f"/run/netns/{bench.pc_ns}").st_ino
-    return sorted(path.name for path in FOLDER.glob(f"{number}-*"))
+    return sorted(path.name for path in CLAIMS.glob(f"{number}-*"))
 
 
 def as_nobody(bench, *rights, groups=None):
@@ -99,12 +97,12 @@ def test_an_ordinary_user_holds_nothing(bench):
     names = [f"{os.stat(f'/run/netns/{bench.pc_ns}').st_ino}-{index}-{FEBS[0]}.{what}" for index in range(1, 20) for what in ("data", "commands")]
     assert set(files(bench)) <= set(names)
     user = ["setpriv", "--reuid", NOBODY, "--regid", NOBODY, "--clear-groups", "--bounding-set=-all", "/usr/bin/python3", "-c", HOLD]
-    holders = [bench.start(bench.pc_ns, *user, FOLDER, *names, stdin=-1)]
+    holders = [bench.start(bench.pc_ns, *user, CLAIMS, *names, stdin=-1)]
     first.signal(signal.SIGKILL)
     first.finish()
     left = set(files(bench))
     assert left
-    holders.append(bench.start(bench.board_ns, *user, FOLDER, *names, stdin=-1))
+    holders.append(bench.start(bench.board_ns, *user, CLAIMS, *names, stdin=-1))
     for holder in holders:
         assert holder.popen.stdout.readline() == "held []\n", holder.finish()
     assert set(files(bench)) == left
@@ -126,7 +124,7 @@ def test_a_user_who_cannot_share_claims_is_warned(bench):
     user = as_nobody(bench, "net_raw")
     words = [*user, *RECEIVE, "--quiet", "--packets", 20]
     status, out, err = bench.start(bench.pc_ns, "env", "-u", "XDG_RUNTIME_DIR", *words).finish()
-    assert status == 0 and err.count(f"{FOLDER}: this user cannot write there, so other programs on this computer may use the same boards") == 1, err
+    assert status == 0 and err.count(f"{CLAIMS}: this user cannot write there, so other programs on this computer may use the same boards") == 1, err
     own = ["env", f"XDG_RUNTIME_DIR={runtime}", *user, *RECEIVE, "--quiet"]
     first = bench.start(bench.pc_ns, *own)
     bench.wait_for_frames()
@@ -142,9 +140,9 @@ def test_a_user_of_the_group_shares_claims(bench):
     bench.sim()
     # Tests beside this one may use the folder, too: it stays of this group.
     group = 64321
-    FOLDER.mkdir(exist_ok=True)
-    os.chown(FOLDER, 0, group)
-    os.chmod(FOLDER, 0o2775)
+    CLAIMS.mkdir(exist_ok=True)
+    os.chown(CLAIMS, 0, group)
+    os.chmod(CLAIMS, 0o2775)
     user = as_nobody(bench, "net_raw", groups=group)
     first = bench.start(bench.pc_ns, *user, *RECEIVE, "--quiet")
     bench.wait_for_frames()

@@ -10,12 +10,12 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from support.netns import BOARD, FEBS, wait_for
+from support.netns import BOARD, CLAIMS, FEBS, wait_for
 from support.paths import FADELINK, SEED
 
 ADD, SUM = "0x0207", "0x0107"  # adds the argument, tells the sum
 FEB = ["--iface", "eth0", "--feb", FEBS[0]]
-FOLDER, CLAIMS = Path("/var/lib/fadelink/csn"), Path("/run/fadelink")
+FOLDER = Path("/var/lib/fadelink/csn")
 
 
 def board(bench, kind, *options):

@@ -160,7 +160,7 @@ def test_a_start_tells_of_the_run_that_it_has_asked_for(lab, begins):
             wait_for(lambda: state(lab)["state"] == "running" or "last number" in str(state(lab)["error"]))
 
     with between(lab, asked) as file:
-        status, out, err = lab.bench.run("start", file, timeout=60)
+        status, out, err = lab.bench.run("start", file)
     if begins:
         assert status == 0 and json.loads(out)["run"] == 1 and json.loads(out)["state"] == "running", (out, err)
     else:
@@ -180,7 +180,7 @@ def test_a_start_whose_run_is_withdrawn_is_an_error(lab):
             wait_for(lambda: waits(lab))
 
     with between(lab, asked) as file:
-        status, out, err = lab.bench.run("start", file, timeout=60)
+        status, out, err = lab.bench.run("start", file)
     assert status == 1 and not out and "it was stopped before it had begun, and nothing of it is left" in err, (out, err)
     process.signal(signal.SIGTERM)
     process.finish()
@@ -201,7 +201,7 @@ def test_a_program_that_does_not_answer_is_told(lab, wish, full):
             waiting.append(socket.socket(socket.AF_UNIX))
             waiting[-1].setblocking(False)
             waiting[-1].connect(str(lab.runs / "control.socket"))
-    status, _, err = lab.bench.run(wish, lab.file, timeout=60)
+    status, _, err = lab.bench.run(wish, lab.file)
     assert status == 1 and "control.socket: `fadelink run` does not answer in 10 s" in err, err
     for connection in waiting:
         connection.close()

@@ -14,7 +14,7 @@ import zmq
 from support import fadc_model as model
 from support.broker import free_ports
 from support.crate import Crate, peak, slow_puller
-from support.netns import wait_for
+from support.netns import PATIENCE, wait_for
 
 
 def subscriber(zeromq, endpoint, **options):
@@ -170,7 +170,7 @@ def test_a_client_that_says_much_takes_no_memory(build, tmp_path, zeromq, kind, 
     before, numbers = peak(builder.popen), itertools.count()
     head = frame_head(size)
     for number in range(1, 4):
-        with socket.create_connection(("127.0.0.1", port), timeout=60) as one, contextlib.suppress(ConnectionError):
+        with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as one, contextlib.suppress(ConnectionError):
             greet(one, b"XSUB" if kind == "pub" else b"PULL")
             one.setblocking(False)
             words = b""
@@ -213,7 +213,7 @@ def test_many_clients_that_each_say_little_take_no_memory(build, zeromq):
     before, numbers, names = peak(builder.popen), itertools.count(), 300
     with contextlib.ExitStack() as stack:
         # Twice what all may have together, and each less than one may.
-        clients = [stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=60)) for _ in range(90)]
+        clients = [stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=PATIENCE)) for _ in range(90)]
         for client in clients:
             greet(client, b"XSUB")
             client.sendall(b"".join(frame_head(21) + b"\1" + next(numbers).to_bytes(20, "little") for _ in range(names)))

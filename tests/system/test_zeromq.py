@@ -228,7 +228,7 @@ def test_many_clients_that_each_say_little_take_no_memory(build, zeromq):
 
 
 def has_ended(connection):
-    """What has come is thrown away."""
+    """What has come is discarded."""
     try:
         while connection.recv(1 << 16):
             pass

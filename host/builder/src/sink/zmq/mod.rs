@@ -109,7 +109,7 @@ fn open(kind: SocketType, endpoint: &str, events: u64, turned_away: Count) -> Re
 }
 
 impl ZmqSink {
-    /// Binds a PUSH socket, or a PUB socket that tells of its subscribers, to an endpoint. `room`: bytes that may wait for its clients.
+    /// Binds a PUSH socket, or a PUB socket that reports what clients subscribe to, to an endpoint. `room`: bytes that may wait for its clients.
     pub fn bind(endpoint: &str, run: &Run, push: bool, room: u64) -> Result<ZmqSink> {
         let (kind, events) = if push { (SocketType::PUSH, PUSH_EVENTS) } else { (SocketType::XPUB, PUB_EVENTS) };
         let (bound, endpoint) = open(kind, endpoint, events, run.turned_away)?;

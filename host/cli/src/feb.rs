@@ -164,8 +164,8 @@ pub fn serve<U: User>(
 
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     for (i, mac) in args.feb.iter().enumerate() {
-        if mac.is_multicast() || args.feb[..i].contains(mac) {
-            return Err(Usage(format!("--feb {mac}: expected unicast addresses, each once")).into());
+        if args.feb[..i].contains(mac) {
+            return Err(Usage(format!("--feb {mac}: expected addresses, each once")).into());
         }
     }
     let stop = stop_on_signals()?;

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import asyncio
 import atexit
+import operator
 import os
 from collections.abc import AsyncIterator, Iterator
 from types import TracebackType
@@ -93,9 +94,17 @@ THRESHOLD = 32 * 8192
 atexit.register(_fadelink.close_all)
 
 
+def _integer(name: str, value: int) -> int:
+    """An argument that is an integer, also one of numpy."""
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name} {value!r}: expected an integer") from None
+
+
 def _check(name: str, value: int, bits: int) -> None:
     """An argument that is a number of so many bits."""
-    if not 0 <= value < 1 << bits:
+    if not 0 <= _integer(name, value) < 1 << bits:
         raise ConfigError(f"{name} {value}: expected 0 to {(1 << bits) - 1}")
 
 
@@ -165,7 +174,7 @@ class Feb(_fadelink.Feb):
         CommandCodeError (ValueError) for a code that is not a command; NoCommandsError if the FEB speaks FADE v1; CommandsHeldError
         if another program keeps sending commands.
         """
-        if not 0 <= code < 1 << 16:
+        if not 0 <= _integer("code", code) < 1 << 16:
             error = CommandCodeError(f"command {code:#x}: expected 0 to 0xffff")
             error.code = code
             raise error

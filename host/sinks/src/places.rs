@@ -16,6 +16,8 @@ const DIGITS: usize = 6;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Places {
     first: PathBuf,
+    /// The same for all paths of it.
+    place: PathBuf,
     /// Behind the number, which is behind a point.
     end: OsString,
     /// There may be more than the first one.
@@ -47,7 +49,7 @@ impl Places {
             end.push(".");
             end.push(extension);
         }
-        Places { first, end, rolls }
+        Places { place: place(&first), first, end, rolls }
     }
 
     /// Those beside them that end so, in the place of the extension.
@@ -55,7 +57,8 @@ impl Places {
     pub fn beside(&self, end: &str) -> Places {
         let mut name = OsString::from_vec(self.stem().to_vec());
         name.push(end);
-        Places { first: self.first.with_file_name(name), end: end.into(), rolls: self.rolls }
+        let [first, place] = [&self.first, &self.place].map(|path| path.with_file_name(&name));
+        Places { first, place, end: end.into(), rolls: self.rolls }
     }
 
     /// What is before the number.
@@ -93,17 +96,16 @@ impl Places {
 
     /// True if a file could be of both.
     pub fn meets(&self, other: &Places) -> bool {
-        let (own, others) = (place(&self.first), place(&other.first));
-        let has = |sink: &Places, path: &Path| path.file_name().is_some_and(|name| sink.has_number(name));
-        own == others || (own.parent() == others.parent() && (has(self, &others) || has(other, &own)))
+        let has = |sink: &Places, other: &Places| other.place.file_name().is_some_and(|name| sink.has_number(name));
+        self.place == other.place
+            || ((has(self, other) || has(other, self)) && self.place.parent() == other.place.parent())
     }
 
     /// True if this is the path of one of them, of what it is until it is finished, or of its description.
     pub fn have(&self, path: &Path) -> bool {
         let Some(name) = path.file_name() else { return false };
-        let (own, other) = (place(&self.first), place(path));
-        let is_first = own.file_name().is_some_and(|own| own.as_bytes() == of_file(name));
-        own.parent() == other.parent() && (is_first || self.has_number(name))
+        let is_first = self.place.file_name().is_some_and(|own| own.as_bytes() == of_file(name));
+        (is_first || self.has_number(name)) && self.place.parent() == place(path).parent()
     }
 
     /// The first one, what belongs to it, and what is there of those with numbers.

@@ -35,9 +35,9 @@ impl fmt::Debug for MacAddr {
     }
 }
 
-/// The text is not six two-digit hexadecimal numbers joined by colons.
+/// The text is not six two-digit hexadecimal numbers joined by colons, or not the address of one station.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("expected six two-digit hexadecimal bytes joined by colons, as 02:fa:de:00:00:01")]
+#[error("expected a unicast address, six two-digit hexadecimal bytes joined by colons, as 02:fa:de:00:00:01")]
 pub struct BadMac;
 
 impl FromStr for MacAddr {
@@ -54,8 +54,8 @@ impl FromStr for MacAddr {
             *byte = u8::from_str_radix(part, 16).map_err(|_| BadMac)?;
         }
         match parts.next() {
-            None => Ok(MacAddr(bytes)),
-            Some(_) => Err(BadMac),
+            None if bytes != [0; 6] && !MacAddr(bytes).is_multicast() => Ok(MacAddr(bytes)),
+            _ => Err(BadMac),
         }
     }
 }

@@ -139,9 +139,6 @@ impl Fade {
         common: &Common,
     ) -> Result<(), WrongField> {
         let mac = self.mac.0;
-        if mac.is_multicast() || mac == MacAddr([0; 6]) {
-            return Err(WrongField::new("mac", mac, "expected a unicast address"));
-        }
         if group.febs.iter().any(|other| other.mac == mac) {
             let expected = format!("expected an address that no other board of {} has", self.interface);
             return Err(WrongField::new("mac", mac, expected));

@@ -71,6 +71,11 @@ impl GroupSettings {
         matches!(self, GroupSettings::Tcp(_) | GroupSettings::Crates(_))
     }
 
+    /// True of boards that are asked to begin, and answer.
+    pub fn obeys(&self) -> bool {
+        matches!(self, GroupSettings::Fade(_))
+    }
+
     /// Begins to receive, when that is there by which the boards are reached: their wait is also for that.
     ///
     /// # Errors

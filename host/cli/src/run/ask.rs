@@ -16,7 +16,7 @@ use serde_json::{json, Value};
 use tokio::net::UnixStream;
 
 use super::control::try_connect;
-use super::experiment::File;
+use super::experiment;
 use super::folder::SOCKET;
 use crate::exit;
 
@@ -27,7 +27,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// File of the experiment that a `fadelink run` has
+    /// File of the experiment that a `fadelink run` has, or the folder of its runs
     #[arg(value_name = "FILE")]
     file: PathBuf,
 }
@@ -106,6 +106,7 @@ fn fate(answer: &Value, asked: u64) -> Fate {
     let waits = answer["state"] == "waiting";
     match (begun == asked, last == asked) {
         (true, true) if waits => Fate::Ended,
+        (true, true) if answer["state"] == "starting" => Fate::Awaited,
         (true, true) => Fate::GoesOn,
         (true, false) => Fate::Past,
         (false, true) if waits => Fate::NotThere(answer["error"].as_str().map(str::to_owned)),
@@ -201,10 +202,11 @@ async fn stop(socket: &Path) -> anyhow::Result<Value> {
 /// # Errors
 /// No `fadelink run` is there, or it cannot do so now.
 pub fn run(args: &Args, wish: Wish) -> anyhow::Result<ExitCode> {
-    let file = File::read(&args.file)?;
+    // Who prepares the next run in the file can still stop this one.
+    let runs = if args.file.is_dir() { args.file.clone() } else { experiment::runs_of(&args.file)? };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let answer = runtime.block_on(async {
-        let socket = file.experiment.folder.join(SOCKET);
+        let socket = runs.join(SOCKET);
         match wish {
             Wish::Start => start(&socket).await,
             Wish::Stop => stop(&socket).await,
@@ -240,13 +242,14 @@ mod tests {
         let ended = || Event::Ended { complete: true };
         let failed = || Event::Failed("no space".into());
         let no_space = || Fate::NotThere(Some("no space".into()));
-        let all = [begun(1), Event::Stop, ended(), Event::Start, failed(), Event::Start, begun(2)];
-        let expected = [Fate::GoesOn, Fate::GoesOn, Fate::Ended, Fate::Past, Fate::Past, Fate::Past, Fate::Unknown];
+        let all = [begun(1), Event::Receives, Event::Stop, ended(), Event::Start, failed(), Event::Start, begun(2)];
+        let expected =
+            [Fate::Awaited, Fate::GoesOn, Fate::GoesOn, Fate::Ended, Fate::Past, Fate::Past, Fate::Past, Fate::Unknown];
         assert_eq!(fates(all), expected);
         let all = [begun(1), Event::Withdrawn(Some("no space".into())), Event::Start, begun(1), ended()];
         let unknown = || Fate::Unknown;
-        assert_eq!(fates(all), [Fate::GoesOn, no_space(), Fate::NotThere(None), unknown(), unknown()]);
+        assert_eq!(fates(all), [Fate::Awaited, no_space(), Fate::NotThere(None), unknown(), unknown()]);
         assert_eq!(fates([Event::Stop, failed()]), [Fate::Awaited, no_space()]);
-        assert_eq!(fates([begun(1), failed()]), [Fate::GoesOn, Fate::Ended]);
+        assert_eq!(fates([begun(1), failed()]), [Fate::Awaited, Fate::Ended]);
     }
 }

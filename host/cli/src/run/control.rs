@@ -4,7 +4,7 @@ use std::io;
 use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
@@ -13,6 +13,7 @@ use fadelink_sinks::unix_path;
 use rustix::net::{listen, socket_with, AddressFamily, SocketFlags, SocketType};
 use serde_json::{json, Value};
 
+use super::experiment::File;
 use super::folder::{identity, Runs, SOCKET};
 use super::life::{Event, Life};
 use crate::http::{self, Control, Refused};
@@ -52,11 +53,13 @@ pub fn serve(runs: &Runs, routes: Router) -> anyhow::Result<Socket> {
     Ok(Socket { path, identity })
 }
 
-/// Removes the socket of a program that was killed. What is none is not touched, and neither is one at which a program listens: it has
-/// the folder, though it has lost the lock.
+/// Removes the socket of a program that was killed. What is not a socket is not touched, and neither is one at which a program listens: it
+/// has the folder, though it has lost the lock.
 fn remove_left(path: &Path) -> io::Result<()> {
-    if !path.symlink_metadata().is_ok_and(|found| found.file_type().is_socket()) {
-        return Ok(());
+    match path.symlink_metadata() {
+        Ok(found) if found.file_type().is_socket() => {}
+        Ok(_) => return Err(io::Error::other("it is not a socket; remove it, or choose another folder")),
+        Err(_) => return Ok(()),
     }
     let looked = Instant::now();
     loop {
@@ -104,17 +107,20 @@ struct State {
 }
 
 /// What the program does, for those who ask.
-pub struct Controlled(Mutex<State>);
+pub struct Controlled {
+    state: Mutex<State>,
+    file: Arc<File>,
+}
 
 impl Controlled {
-    /// Of a program that waits for a run.
-    pub fn new() -> Controlled {
+    /// Of a program that waits for a run of this experiment.
+    pub fn new(file: Arc<File>) -> Controlled {
         let (life, boards) = (Life::new(), json!([]));
-        Controlled(Mutex::new(State { life, begun: Instant::now(), boards, bytes: 0 }))
+        Controlled { state: Mutex::new(State { life, begun: Instant::now(), boards, bytes: 0 }), file }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Something happens that nobody has asked for here.
@@ -175,7 +181,15 @@ impl Control for Controlled {
     }
 
     fn start(&self) -> Result<Value, Refused> {
-        self.lock().ask(Event::Start)
+        let mut state = self.lock();
+        // Its user would have a run with settings that are not in it.
+        if !state.life.goes_on() && self.file.has_changed() {
+            let path = self.file.path.display();
+            return Err(Refused(format!(
+                "{path} has changed since `fadelink run` has read it; end that program, and start it again"
+            )));
+        }
+        state.ask(Event::Start)
     }
 
     fn stop(&self) -> Result<Value, Refused> {

@@ -1,6 +1,7 @@
 //! The file of an experiment (docs/runs.md): boards, what is done with their data, when a run begins and ends. Errors name
 //! line, field, value and what was expected.
 
+use std::fmt;
 use std::net::SocketAddr;
 use std::ops::Range;
 use std::path::{absolute, Path, PathBuf};
@@ -145,6 +146,13 @@ pub struct At {
     begin: usize,
 }
 
+/// As errors name it.
+impl fmt::Display for At {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}[{}]", self.kind, self.number)
+    }
+}
+
 /// The boards of a kind, each with its table.
 pub fn each<'a, T>(kind: &'static str, tables: &'a [Spanned<T>]) -> impl Iterator<Item = (At, &'a T)> {
     let at = move |(number, table): (usize, &'a Spanned<T>)| {
@@ -163,6 +171,31 @@ pub struct File {
     pub experiment: Experiment,
 }
 
+/// The folder of the runs of an experiment, whatever else is wrong in its file.
+///
+/// # Errors
+/// The file cannot be read, or is not TOML; the field is wrong.
+pub fn runs_of(path: &Path) -> anyhow::Result<PathBuf> {
+    /// That field alone.
+    #[derive(Deserialize)]
+    struct Folder {
+        #[serde(default = "runs", deserialize_with = "crate::text::path")]
+        folder: PathBuf,
+    }
+    let text = std::fs::read_to_string(path).with_context(|| format!("{}", path.display()))?;
+    let Folder { folder } = toml::from_str(&text).map_err(|error| {
+        let (line, what) = (error.span().map_or(1, |span| line(&text, span.start)), in_words(&error, &text));
+        Usage(format!("{}: line {line}: {what}; or expected the folder of the runs in its place", path.display()))
+    })?;
+    folder_beside(path, &folder)
+}
+
+/// Absolute: what sinks say of it is the same wherever the program was started.
+fn folder_beside(path: &Path, folder: &Path) -> anyhow::Result<PathBuf> {
+    let folder = path.with_file_name(folder);
+    absolute(&folder).with_context(|| format!("folder {}", folder.display()))
+}
+
 impl File {
     /// Reads a file.
     ///
@@ -171,11 +204,14 @@ impl File {
     pub fn read(path: &Path) -> anyhow::Result<File> {
         let text = std::fs::read_to_string(path).with_context(|| format!("{}", path.display()))?;
         let mut experiment = parse(&text).map_err(|error| Usage(format!("{}: {error}", path.display())))?;
-        // Absolute: what sinks say of it is the same wherever the program was started.
-        let folder = path.with_file_name(&experiment.folder);
-        experiment.folder = absolute(&folder).with_context(|| format!("folder {}", folder.display()))?;
+        experiment.folder = folder_beside(path, &experiment.folder)?;
         experiment.kafka_config_file = experiment.kafka_config_file.map(|other| path.with_file_name(other));
         Ok(File { path: path.to_owned(), text, experiment })
+    }
+
+    /// True if something else is in it now.
+    pub fn has_changed(&self) -> bool {
+        std::fs::read_to_string(&self.path).is_ok_and(|text| text != self.text)
     }
 
     fn at_line(&self, begin: usize, field: &str, what: &str) -> Usage {
@@ -190,8 +226,8 @@ impl File {
     }
 
     /// An error in `field` of a table.
-    pub fn error(&self, At { kind, number, begin }: At, field: &str, what: &str) -> Usage {
-        self.at_line(begin, &format!("{kind}[{number}].{field}"), what)
+    pub fn error(&self, at: At, field: &str, what: &str) -> Usage {
+        self.at_line(at.begin, &format!("{at}.{field}"), what)
     }
 
     /// The error of a field of a table; or of `confirm`, which is that of all boards, and is not possible with this one.

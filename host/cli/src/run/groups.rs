@@ -1,7 +1,7 @@
 //! The boards of an experiment as groups that are received together.
 
 use std::collections::{BTreeMap, HashMap};
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -70,6 +70,8 @@ struct Reader<'a> {
     files: Vec<(Places, String)>,
     /// What no sink may have.
     own: OwnFiles,
+    /// Where is listened by TCP, and who does.
+    listeners: Vec<(SocketAddr, String)>,
 }
 
 /// What there is of the run of which an experiment is read.
@@ -140,7 +142,8 @@ impl<'a> Reader<'a> {
     ) -> Reader<'a> {
         let own = OwnFiles::of(file, stage.number(&folder).map(|_| &*folder));
         let (names, places, files) = (Vec::new(), HashMap::new(), Vec::new());
-        Reader { file, stage, folder, run, resumed, names, places, files, own }
+        let listeners = file.experiment.http.map(|address| (address, "http".to_owned())).into_iter().collect();
+        Reader { file, stage, folder, run, resumed, names, places, files, own, listeners }
     }
 
     /// Reads all of it.
@@ -157,6 +160,20 @@ impl<'a> Reader<'a> {
             return Err(Usage(format!("{path}: no boards: expected [[fade]], [[tcp]], [[udp]] or [[crates]]")));
         }
         Ok(groups)
+    }
+
+    /// Nobody else listens at an address of this computer.
+    fn listen(&mut self, at: At, field: &str, address: SocketAddr) -> Result<(), Usage> {
+        let meets = |(other, _): &&(SocketAddr, String)| {
+            let is_any = address.ip().is_unspecified() || other.ip().is_unspecified();
+            other.port() == address.port() && (other.ip() == address.ip() || is_any)
+        };
+        if let Some((_, other)) = self.listeners.iter().find(meets) {
+            let what = format!("`{}`: {other} has this port; expected another one", address.port());
+            return Err(self.file.error(at, field, &what));
+        }
+        self.listeners.push((address, format!("{at}.{field}")));
+        Ok(())
     }
 
     /// The name of a board may be part of the names of files, and is its own.
@@ -209,6 +226,9 @@ impl<'a> Reader<'a> {
                 places::check(&self.folder, &spec.place).map_err(error)?;
             }
             names.iter().try_for_each(|sink| self.own.check(sink)).map_err(error)?;
+        } else if let Some(path) = spec.place.strip_prefix("ipc://").filter(|path| !path.starts_with('@')) {
+            let socket = Places::new(places::named(path.as_ref()), false);
+            self.own.check(&socket).map_err(|what| self.file.error(at, "sinks", &format!("`{text}`: {what}")))?;
         }
         self.place(at, text, &mut spec.place, board, Some(&spec.kind))
     }
@@ -349,6 +369,9 @@ impl<'a> Reader<'a> {
             tcp.check_address().map_err(|wrong| self.file.wrong(at, &wrong))?;
             let streams = usize::from(tcp.streams);
             let plan = self.plan(at, (&tcp.name, tcp.sinks.as_ref()), tcp.verify, streams)?;
+            if !groups.contains_key(&tcp.place()) {
+                self.listen(at, "port", SocketAddr::new(tcp.listen, tcp.port))?;
+            }
             let group = groups.entry(tcp.place()).or_insert(group);
             let settings = ((tcp.ring, tcp.receive_buffer), (group.ring, group.receive_buffer));
             self.add(at, &mut group.senders, (tcp.address, plan), settings)?;
@@ -394,6 +417,10 @@ impl<'a> Reader<'a> {
             sinks.push(spec);
         }
         fadelink_sinks::check_optional(&sinks).map_err(|what| self.file.error(at, "sinks", &what))?;
+        self.listen(at, "port", SocketAddr::new(crates.listen, crates.port))?;
+        if let Some(web) = crates.web {
+            self.listen(at, "web", web)?;
+        }
         let port = crates.port(Limits { idle: None, ..common.limits });
         let group = common.not_durable("the kernel confirms the data of crates");
         let group = group.and_then(|()| crates.group(port, (sinks, None), common.accept));

@@ -7,7 +7,7 @@ use serde_json::{json, Value};
 enum Phase {
     /// No run goes on; one can be begun.
     Waiting,
-    /// A run is to begin, and has not.
+    /// A run is to begin; its folder may be there, and no board has begun.
     Starting,
     /// A run goes on.
     Running,
@@ -24,6 +24,8 @@ pub enum Event {
     Stop,
     /// Its folder and its manifest are there.
     Begun { run: u64, folder: String },
+    /// One of its boards has begun, or it waits for boards that begin by themselves.
+    Receives,
     /// It ends, for another reason than a command.
     Ends,
     /// It has ended, and its manifest says so: all of its data is there, or not.
@@ -106,12 +108,15 @@ impl Life {
             (Event::Stop, _) => (self.phase, self.must_stop) = (Phase::Stopping, true),
             (Event::Begun { run: number, folder }, _) => {
                 // An end that was asked for before is the end of this run.
-                self.phase = if self.must_stop { Phase::Stopping } else { Phase::Running };
+                self.phase = if self.must_stop { Phase::Stopping } else { Phase::Starting };
                 self.before = self.latest.replace(Latest { begin: self.begins, number, folder, complete: None });
                 self.begun += 1;
                 (self.error, self.is_withdrawn) = (None, false);
             }
+            (Event::Receives, Phase::Starting) if self.is_of_a_run() => self.phase = Phase::Running,
+            (Event::Receives, _) => {}
             (Event::Ends, Phase::Running) => self.phase = Phase::Stopping,
+            (Event::Ends, Phase::Starting) if self.is_of_a_run() => self.phase = Phase::Stopping,
             (Event::Ends, _) => {}
             (Event::Ended { complete }, _) => self.end(Some(complete), None),
             (Event::Withdrawn(error), _) => {
@@ -206,7 +211,10 @@ mod tests {
         life.step(Event::Start).unwrap();
         assert!(life.is_wanted() && life.json()["state"] == "starting");
         life.step(begun(7)).unwrap();
-        assert!(!life.is_wanted() && life.goes_on() && !life.must_stop());
+        assert!(!life.is_wanted() && life.goes_on() && !life.must_stop() && life.json()["state"] == "starting");
+        assert_eq!(life.step(Event::Start), Ok(()), "it is that run");
+        life.step(Event::Receives).unwrap();
+        assert!(life.json()["state"] == "running" && life.json()["begins"] == 1);
         assert_eq!(life.step(Event::Start), Err(Refused::GoesOn(7)));
         life.step(Event::Stop).unwrap();
         assert!(life.must_stop() && life.json()["state"] == "stopping" && life.goes_on());
@@ -236,7 +244,12 @@ mod tests {
                 let again = if begin.len() == 1 { start() } else { stop() };
                 again.into_iter().chain(more).collect()
             };
-            [with(vec![]), with(vec![begun(1)]), with(vec![begun(1), Event::Ends]), with(vec![begun(1), Event::Stop])]
+            let begun = |more: Vec<Event>| with([begun(1)].into_iter().chain(more).collect());
+            [with(vec![]), begun(vec![])]
+                .into_iter()
+                .chain([Event::Receives, Event::Ends, Event::Stop].map(|event| begun(vec![event])))
+                .chain([Event::Ends, Event::Stop].map(|event| begun(vec![Event::Receives, event])))
+                .collect::<Vec<_>>()
         });
         for way in ways {
             let name = format!("{way:?}");

@@ -11,7 +11,7 @@ use fadelink_runs::files::EXPERIMENT;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::board::ConfirmAt;
+use crate::board::{ConfirmAt, GroupSettings};
 use crate::exit::{self, Usage};
 use crate::interrupts::Interrupts;
 use crate::metrics::Meter;
@@ -194,6 +194,9 @@ impl Watch<'_> {
             return Ok(());
         }
         self.looked = Some(Instant::now());
+        if self.part.has_begun() {
+            self.control.step(Event::Receives);
+        }
         measure(groups, &mut self.meter);
         self.show_run();
         self.note_time();
@@ -278,7 +281,12 @@ impl Run<'_> {
             health::beat(vec![missing.to_owned()]);
             interrupts.must_stop() || control.must_stop()
         };
+        // Boards that connect or send by themselves may do so at any time.
+        let must_obey = settings.as_ref().is_ok_and(|all| all.iter().any(GroupSettings::obeys));
         let opened = settings.and_then(|settings| begin::begin(settings, &part, &look, &mut groups));
+        if opened.is_ok() && (resumed.is_some() || !must_obey) {
+            control.step(Event::Receives);
+        }
         // Its boards keep what is not confirmed, those that were not reached too.
         let may_go_on = opened.is_err() && resumed.is_some();
         if may_go_on {
@@ -420,7 +428,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     if let Some(wait) = args.wait {
         file.experiment.wait = Some(Seconds(wait.as_secs_f64()));
     }
-    let file = file;
+    let file = Arc::new(file);
     #[cfg(feature = "kafka")]
     if let Some(path) = &file.experiment.kafka_config_file {
         crate::kafka_client::begin(path)
@@ -434,7 +442,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let runs = Runs::open(&file.experiment.folder)?;
     metrics::record("run")?;
     metrics::set_of_program("fadelink_run_active", 0.0);
-    let control = Arc::new(Controlled::new());
+    let control = Arc::new(Controlled::new(file.clone()));
     let start = file.experiment.start;
     if start == Start::Now {
         control.step(Event::Start);

@@ -1,10 +1,11 @@
 //! The files that the program has for itself: no sink may make one, or write through a link that leads to one.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use fadelink_runs::files::{EXPERIMENT, LOG, MANIFEST, UNFINISHED};
+use fadelink_runs::files::{number_of, EXPERIMENT, LOG, MANIFEST, UNFINISHED};
 use fadelink_sinks::Places;
 
 use super::experiment::File;
@@ -38,7 +39,11 @@ struct Own {
 }
 
 /// All of them.
-pub struct OwnFiles(Vec<Own>);
+pub struct OwnFiles {
+    files: Vec<Own>,
+    /// The folder of the runs.
+    runs: PathBuf,
+}
 
 impl OwnFiles {
     /// Those of an experiment, and of the run in this folder.
@@ -46,15 +51,16 @@ impl OwnFiles {
         let experiment = &file.experiment;
         let runs = &experiment.folder;
         let boards = experiment.fade.iter().filter_map(|board| board.get_ref().registers.as_ref());
-        let mut all = vec![runs.join(folder::LOCK), runs.join(folder::SOCKET), file.path.clone()];
+        let mut all = BTreeSet::from([runs.join(folder::LOCK), runs.join(folder::SOCKET), file.path.clone()]);
         all.extend(boards.map(|path| file.path.with_file_name(path)));
         if let Some(settings) = &experiment.kafka_config_file {
-            all.push(settings.clone());
+            all.insert(settings.clone());
             #[cfg(feature = "kafka")]
             all.extend(crate::kafka_client::files(settings));
         }
         all.extend(run.iter().flat_map(|run| OF_A_RUN.map(|name| run.join(name))));
-        OwnFiles(all.iter().map(|path| Own { named: places::named(path), target: Target::of(path) }).collect())
+        let own = |path: &PathBuf| Own { named: places::named(path), target: Target::of(path) };
+        OwnFiles { files: all.iter().map(own).collect(), runs: places::real(runs) }
     }
 
     /// Whether a sink can have all of its names.
@@ -62,11 +68,17 @@ impl OwnFiles {
     /// # Errors
     /// Which file of the program is in the way.
     pub fn check(&self, sink: &Places) -> Result<(), String> {
+        if sink.first().parent() == Some(&self.runs) && number_of(sink.first()).is_some() {
+            return Err(format!(
+                "{} is the name of the folder of a run; expected another name",
+                sink.first().display()
+            ));
+        }
         let there: Vec<_> = sink.known().iter().map(|path| Target::of(path)).collect();
         let is_of = |Own { named, target }: &&Own| {
             sink.have(named) || sink.have(&target.real) || there.iter().any(|other| other.is(target))
         };
-        match self.0.iter().find(is_of) {
+        match self.files.iter().find(is_of) {
             Some(own) => Err(format!(
                 "{}: it is a file that `fadelink run` reads itself; expected another name",
                 own.named.display()

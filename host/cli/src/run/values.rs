@@ -51,6 +51,23 @@ fn largest(field: &Value) -> u64 {
     }
 }
 
+/// What it is, in words.
+fn kind(field: &Value) -> &'static str {
+    let named = |name: &str| match name {
+        "string" => Some("a text"),
+        "boolean" => Some("true or false"),
+        "array" => Some("a list"),
+        "object" => Some("a table"),
+        "number" => Some("a number of fewer digits"),
+        _ => None,
+    };
+    let all: Vec<_> = match &field["type"] {
+        Value::Array(kinds) => kinds.iter().filter_map(Value::as_str).collect(),
+        kind => kind.as_str().into_iter().collect(),
+    };
+    all.into_iter().find_map(named).unwrap_or("another value")
+}
+
 fn expected_of_whole(field: &Value) -> String {
     let least = field["minimum"].as_u64().unwrap_or(0);
     format!("expected a whole number from {least} to {}", field["maximum"].as_u64().unwrap_or(largest(field)))
@@ -67,6 +84,10 @@ fn expected(field: &Value, value: &DeValue<'_>) -> Option<String> {
         _ if !words.is_empty() => Some(in_words(&words)),
         DeValue::Integer(number) if is_whole(field) && fits(number.as_str(), number.radix()) => None,
         _ if is_whole(field) => Some(expected_of_whole(field)),
+        // A number that the library does not have.
+        DeValue::Integer(number) if i64::from_str_radix(number.as_str(), number.radix()).is_err() => {
+            Some(format!("expected {}", kind(field)))
+        }
         _ => None,
     }
 }

@@ -23,9 +23,9 @@ class UdpBoard:
     """At an address of a namespace of the bench: on loopback of the computer, or in the board's."""
 
     def __init__(self, bench, address=ADDRESS, port=49152):
-        namespace, interface = (bench.pc_ns, "lo") if address == ADDRESS else (bench.board_ns, "feb0")
+        namespace, interface = (bench.pc_ns, "lo") if address.startswith("127.") else (bench.board_ns, "feb0")
         sh("ip", "-n", namespace, "link", "set", interface, "up")
-        if address != ADDRESS:
+        if not address.startswith("127."):
             sh("ip", "-n", namespace, "addr", "add", f"{address}/24", "dev", interface)
         udp = lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM)  # noqa: E731
         self.control, self.stream = (bench.in_namespace(namespace, udp) for _ in range(2))
@@ -84,11 +84,16 @@ class UdpBoard:
             to = socket.inet_ntoa(struct.pack(">I", self.registers[PEER_IP])), self.registers[PEER_PORT]
             self.stream.sendto(datagram(*content, run=(self.registers[RUN] + ahead) % 256, **options), to)
 
-    def words(self, count=10):
-        """Sends datagrams of the run."""
+    def words(self, count=10, size=WORDS):
+        """Sends datagrams of the run, of so many words each."""
         for _ in range(count):
-            self.send(self.sent, range(WORDS * self.sent, WORDS * (self.sent + 1)))
+            self.send(self.sent, range(size * self.sent, size * (self.sent + 1)))
             self.sent += 1
+
+    def lose_power(self):
+        """And has it again."""
+        self.registers = self.registers | dict.fromkeys([ENABLE, PEER_IP, PEER_PORT, CHECKSUM, RUN, LAST], 0)
+        self.sent = 0
 
     def end(self):
         """The run ends."""

@@ -16,14 +16,15 @@ from support.relay import Relayed
 
 TCP, FIN, PORT = 6, 1, 10000
 
-#: Sends what is in a file; when it was asked for its end, what is in another one. Closes when it is told so.
+#: Sends what is in a file, and closes when it was asked for its end; or then sends what is in another one, and closes when it is told so.
 SENDER = f"""
 import socket, sys
 board = socket.create_connection(("{PC}", {PORT}))
 board.sendall(open(sys.argv[1], "rb").read())
 board.recv(1)
-board.sendall(open(sys.argv[2], "rb").read())
-sys.stdin.readline()
+if len(sys.argv) > 2:
+    board.sendall(open(sys.argv[2], "rb").read())
+    sys.stdin.readline()
 """
 
 WORDS = ([COUNTER, COUNTER], "fadelink_received_bytes_total", len(COUNTER), ["receive", "--tcp", PORT, "--streams", 1])
@@ -36,55 +37,86 @@ MESSAGES = (
 
 
 class Questions:
-    """FIN of the computer is lost while `are_lost`."""
+    """FIN of the computer is lost so many times."""
 
-    def __init__(self, cable):
-        self.are_lost, self.lost = True, 0
+    def __init__(self, cable, times):
+        self.times, self.lost = times, 0
         cable.rule = self.rule
 
     def rule(self, up, frame):
         is_question = not up and frame[12:14] == b"\x08\x00" and frame[23] == TCP and frame[14 + 20 + 13] & FIN
-        if is_question and self.are_lost:
+        if is_question and self.lost < self.times:
             self.lost += 1
             return []
         return [(0, up, frame)]
 
 
-@pytest.mark.parametrize("is_killed", [True, False], ids=["killed", "answers"])
-@pytest.mark.parametrize("parts, metric, amount, words", [WORDS, MESSAGES], ids=["receive", "build"])
-def test_an_end_that_crosses_the_question_is_not_confirmed(tmp_path, parts, metric, amount, words, is_killed):
+def has_state(bench, state):
+    return state in bench.run_in(bench.pc_ns, "ss", "-tan", f"sport = :{PORT}")
+
+
+def has_come(bench, metric, amount):
+    shown = bench.run_in(bench.pc_ns, "curl", "-s", "http://127.0.0.1:9470/metrics")
+    return re.search(rf"^{metric}{{.*}} {amount}$", shown, re.M)
+
+
+@contextlib.contextmanager
+def started(tmp_path, case, answers):
+    """The bench, the program and its board, which has sent the first part. `answers`: so many parts come behind the question."""
+    parts, metric, amount, words = case
     with contextlib.closing(Relayed(tmp_path)) as bench:
         add_address(bench)
         sh("ip", "-n", bench.pc_ns, "link", "set", "lo", "up")
         sh("ip", "-n", bench.board_ns, "addr", "add", f"{BOARD}/24", "dev", "feb0")
         bench.run_in(bench.board_ns, "ethtool", "-K", "feb0", "tx", "off", "tso", "off", "gso", "off", "gro", "off")
-        has_state = lambda state: state in bench.run_in(bench.pc_ns, "ss", "-tan", f"sport = :{PORT}")  # noqa: E731
-        files = [bench.tmp / name for name in ("first", "then")]
-        for file, part in zip(files, parts, strict=True):
+        files = [bench.tmp / name for name in ("first", "then")][: 1 + answers]
+        for file, part in zip(files, parts, strict=False):
             file.write_bytes(part)
         process = bench.fadelink(*words, "--end", "confirmed", "--json", "--metrics", "127.0.0.1:9470", "--sink", f"file:{bench.tmp}/x.dat")
-        wait_for(lambda: has_state("LISTEN"))
+        wait_for(lambda: has_state(bench, "LISTEN"))
         board = bench.start(bench.board_ns, sys.executable, "-c", SENDER, *files, stdin=subprocess.PIPE)
-        shown = lambda: bench.run_in(bench.pc_ns, "curl", "-s", "http://127.0.0.1:9470/metrics")  # noqa: E731
-        has_come = lambda times: re.search(rf"^{metric}{{.*}} {times * amount}$", shown(), re.M)  # noqa: E731
-        wait_for(lambda: has_come(1))
-        questions = Questions(bench)
+        wait_for(lambda: has_come(bench, metric, amount))
+        yield bench, process, board
+
+
+def verdict(process):
+    status, found, err = process.finish()
+    return status, json.loads(found)["verdict"], found + err
+
+
+CASES = pytest.mark.parametrize("case", [WORDS, MESSAGES], ids=["receive", "build"])
+
+
+@pytest.mark.parametrize("is_killed", [True, False], ids=["killed", "answers"])
+@CASES
+def test_an_end_that_crosses_the_question_is_not_confirmed(tmp_path, case, is_killed):
+    with started(tmp_path, case, 1) as (bench, process, board):
+        questions = Questions(bench, 1 << 30)
         process.signal(signal.SIGTERM)
         wait_for(lambda: questions.lost)
         if is_killed:
             process.signal(signal.SIGSTOP)
             board.signal(signal.SIGKILL)
-            wait_for(lambda: has_state("CLOSING"))
-            questions.are_lost = False
-            wait_for(lambda: has_state("TIME-WAIT"))
+            wait_for(lambda: has_state(bench, "CLOSING"))
+            questions.times = 0
+            wait_for(lambda: has_state(bench, "TIME-WAIT"))
             process.signal(signal.SIGCONT)
         else:
-            questions.are_lost = False
+            questions.times = 0
             # What comes behind the answer to the question is read: the answer was seen.
-            wait_for(lambda: has_come(2))
+            wait_for(lambda: has_come(bench, case[1], 2 * case[2]))
             board.popen.stdin.write("\n")
             board.popen.stdin.flush()
-        status, found, err = process.finish()
-        found = json.loads(found)
-        expected = (3, "end_not_confirmed") if is_killed else (0, "complete")
-        assert (status, found["verdict"]) == expected, (found, err)
+        status, found, told = verdict(process)
+        assert (status, found) == ((3, "end_not_confirmed") if is_killed else (0, "complete")), told
+
+
+@pytest.mark.parametrize("times", [0, 1, 2, 3])
+@CASES
+def test_a_question_that_was_lost_is_answered_by_an_end(tmp_path, case, times):
+    """At once, when it comes again."""
+    with started(tmp_path, case, 0) as (bench, process, _):
+        questions = Questions(bench, times)
+        process.signal(signal.SIGTERM)
+        status, found, told = verdict(process)
+        assert (status, found, questions.lost) == (0, "complete", times), told

@@ -123,7 +123,7 @@ ERRORS = [
     ("board silent, register", add_address, [*REGISTER, "10.9.0.77"], 1, "board 10.9.0.77: no answer from its slow control in 2 attempts; is it on, and is this its address?"),
     ("wrong address", nothing, [*REGISTER, "10.9.0.77"], 1, "board 10.9.0.77: Network is unreachable (os error 101); this computer has no address in the network of the board; `ip address` lists those it has"),
     ("wrong address, syntax", nothing, [*REGISTER, "10.9.0"], 2, "--board 10.9.0: expected an IPv4 address, as 10.9.0.2; see `fadelink register --help`"),
-    ("wrong MAC address", nothing, [FADELINK, "receive", "--iface", "eth0", "--feb", "02:fa:de"], 2, "--feb 02:fa:de: expected six two-digit hexadecimal bytes joined by colons, as 02:fa:de:00:00:01; see `fadelink receive --help`"),
+    ("wrong MAC address", nothing, [FADELINK, "receive", "--iface", "eth0", "--feb", "02:fa:de"], 2, "--feb 02:fa:de: expected a unicast address, six two-digit hexadecimal bytes joined by colons, as 02:fa:de:00:00:01; see `fadelink receive --help`"),
     ("board in use", running, RECEIVE, 1, f"FEB {FEBS[0]}: it is open already: fadelink (pid "),
     ("no driver", nothing, [*RECEIVE, "--backend", "kernel"], 1, "the kernel driver is not loaded: modprobe fadelink (docs/driver.md)"),
     ("no broker", link("lo", "up"), [FADELINK, "feed", "--tcp", 10000, "--kafka", "127.0.0.1:9"], 1, "Kafka: no broker answers at 127.0.0.1:9 ("),

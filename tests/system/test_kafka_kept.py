@@ -222,6 +222,72 @@ def test_events_that_others_write_are_found_behind_a_builder_that_was_killed(set
         assert sum(text.count(f"partition {partition}: among messages ") for text in texts) >= 2, texts
 
 
+@pytest.mark.parametrize("where", ["first", "last", "both"])
+def test_events_that_others_write_are_found_in_a_topic_that_was_trimmed(setup, where):
+    """By its retention, between two runs. The next run has nothing to say of what this one has found."""
+
+    def run(first, before=()):
+        feeder = setup.feed()
+        crates = [setup.crate(source) for source in (1, 2, 3)]
+        builder = setup.build()
+        for step in (first, first + 20):
+            for crate in crates:
+                crate.send(*range(step, step + 20))
+            wait_for(lambda: setup.places() == setup.ends())
+            for partition in before if step == first else ():
+                foreign(partition)
+        for crate in crates:
+            crate.close()
+        assert setup.finish(feeder)[0] == 0
+        wait_for(lambda: setup.places() == setup.ends())
+        return setup.finish(builder)
+
+    def foreign(partition):
+        producer = Producer({"bootstrap.servers": setup.broker.address})
+        producer.produce(setup.events, b"foreign", partition=partition)
+        producer.flush()
+
+    assert run(0)[0] == 0
+    trim(setup, setup.events)
+    if where != "last":
+        foreign(0)
+    status, found, err = run(40, (1,) if where != "first" else ())
+    assert (status, set(reasons(found))) == (3, {"changed"}), (found, err)
+    for partition, moment in enumerate(["first", "last"]):
+        assert (f"partition {partition}: among messages " in str(found["reasons"])) == (where in (moment, "both")), (found, err)
+    assert run(80)[0] == 0
+
+
+@pytest.mark.parametrize("ends", ["aborted", "committed", "open"])
+def test_a_transaction_of_others_that_goes_on_proves_nothing(setup, ends):
+    """Nobody knows what becomes of it, and what is behind its begin cannot be read."""
+    feeder, builder = setup.feed(), setup.build()
+    crates = [setup.crate(source) for source in (1, 2, 3)]
+    other = Producer({"bootstrap.servers": setup.broker.address, "transactional.id": setup.events})
+    other.init_transactions()
+    for first in (0, 40):
+        for crate in crates:
+            crate.send(*range(first, first + 40))
+        wait_for(lambda: setup.places() == setup.ends())
+        if first == 0:
+            other.begin_transaction()
+            other.produce(setup.events, b"foreign", partition=0)
+            other.flush()
+    if ends == "aborted":
+        other.abort_transaction()
+    if ends == "committed":
+        other.commit_transaction()
+    for crate in crates:
+        crate.close()
+    assert setup.finish(feeder)[0] == 0
+    wait_for(lambda: setup.places() == setup.ends())
+    status, found, err = setup.finish(builder)
+    if ends == "open":
+        other.abort_transaction()
+    expected = {"aborted": (0, []), "committed": (3, ["changed"]), "open": (3, ["changed"])}
+    assert (status, reasons(found)) == expected[ends], found["reasons"]
+
+
 def test_builders_of_two_groups_that_write_to_one_topic_say_so(setup):
     """Both have begun when it was empty: each window is there twice."""
     builders = []

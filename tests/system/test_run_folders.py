@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from support.control import ask, state, waits
-from support.lab import Lab
+from support.lab import Lab, fade
 from support.netns import sh, wait_for
 from support.tcp_run import WORDS, board, has_come, is_asked, tcp, whole_run
 
@@ -227,6 +227,85 @@ def test_an_answer_that_is_none_is_told_with_its_socket(lab, wish, answer):
             connection.sendall(answer)
         status, out, err = asked.finish()
     assert status == 1 and not out and "control.socket: `fadelink run` gave no answer: " in err, (status, out, err)
+
+
+def test_a_start_waits_until_a_board_obeys(lab):
+    """A board that does not answer is an error of the start; one that does is waited for."""
+    lab.write('start = "command"\n' + fade("a"))
+    process = lab.start()
+    wait_for(lambda: (lab.runs / "control.socket").exists())
+    status, out, err = lab.bench.run("start", lab.file)
+    assert status == 1 and not out and "the run has failed: run 1 has not begun: " in err, (out, err)
+    assert state(lab)["run"] is None and not list(lab.runs.glob("run_*"))
+    lab.bench.sim()
+    status, out, err = lab.bench.run("start", lab.file)
+    assert status == 0 and json.loads(out)["state"] == "running" and json.loads(out)["run"] == 1, (out, err)
+    status, out, err = lab.bench.run("stop", lab.file)
+    assert status == 0 and json.loads(out)["complete"], (out, err)
+    process.signal(signal.SIGTERM)
+    process.finish()
+
+
+@pytest.mark.parametrize("how", ["stop", "signal"])
+def test_a_start_whose_run_is_stopped_while_it_waits_is_an_error(lab, how):
+    """Its interface is not there."""
+    lab.write('start = "command"\nwait = 600\n' + fade("a").replace("eth0", "later0"))
+    process = lab.start()
+    wait_for(lambda: (lab.runs / "control.socket").exists())
+    started = lab.bench.fadelink("start", lab.file)
+    wait_for(lambda: state(lab)["run"] == 1 and state(lab)["state"] == "starting")
+    if how == "stop":
+        status, out, err = lab.bench.run("stop", lab.file)
+        assert status == 1 and "it was stopped before it had begun" in err, (out, err)
+    else:
+        process.signal(signal.SIGTERM)
+    status, out, err = started.finish()
+    assert status == 1 and not out and "control.socket" in err + "control.socket" * (how == "stop"), (out, err)
+    process.signal(signal.SIGTERM)
+    process.finish()
+
+
+def test_no_run_begins_with_a_file_that_has_changed(lab):
+    """Its user would have other settings than those in it."""
+    tcp(lab, start="command")
+    text = lab.file.read_text()
+    process = lab.start()
+    wait_for(lambda: (lab.runs / "control.socket").exists())
+    for change in (text.replace("10000", "10007"), text + "garbage =", ""):
+        lab.file.write_text(change)
+        status, out, err = lab.bench.run("start", lab.runs)
+        assert status == 1 and f"{lab.file} has changed since `fadelink run` has read it; end that program, and start it again" in err, (out, err)
+    lab.file.write_text(text)
+    assert lab.bench.run("start", lab.runs)[0] == 0
+    feb = board(lab)
+    has_come(lab)
+    # The next run is prepared meanwhile.
+    for change in (text.replace("port = 10000", "port = none"), text + "[stop]\nduration = 'x'"):
+        lab.file.write_text(change)
+        status, _, err = lab.bench.run("start", lab.runs)
+        assert status == 1 and "run 1 goes on; stop it first" in err, err
+    lab.file.write_text(text + "[[fade]]\nmac = 5")
+    stop = lab.bench.fadelink("stop", lab.file)
+    wait_for(lambda: state(lab)["state"] == "stopping")
+    feb.close()
+    status, out, err = stop.finish()
+    assert status == 0 and json.loads(out)["complete"], (out, err)
+    lab.file.write_text(text + "garbage =")
+    status, _, err = lab.bench.run("stop", lab.file)
+    assert status == 2 and "or expected the folder of the runs in its place" in err, err
+    process.signal(signal.SIGTERM)
+    process.finish()
+
+
+@pytest.mark.parametrize("what", ["file", "folder", "link"])
+def test_what_is_in_the_place_of_the_socket_is_told(lab, what):
+    tcp(lab)
+    lab.runs.mkdir()
+    place = lab.runs / "control.socket"
+    {"file": place.touch, "folder": place.mkdir, "link": lambda: place.symlink_to("/dev/null")}[what]()
+    status, _, err = lab.start().finish()
+    assert status == 1 and "control.socket: it is not a socket; remove it, or choose another folder" in err, err
+    assert place.is_symlink() == (what == "link") and place.is_dir() == (what == "folder")
 
 
 def test_no_run_begins_where_the_disk_is_full(lab, mounted):

@@ -343,9 +343,9 @@ def test_an_absent_board_does_not_cost_the_verdict_on_the_others(lab):
     absent = '[[udp]]\nname = "absent"\naddress = "10.9.0.99"\nport = 10001\nsinks = ["file:{board}.dat"]\n'
     lab.write(TCP.replace('start = "command"\n', "wait = 60\n") + absent + fade("dark"))
     process = lab.start()
-    wait_for(lambda: (lab.runs / "control.socket").exists() and state(lab)["state"] == "running")
+    wait_for(lambda: (lab.runs / "control.socket").exists() and state(lab)["run"] == 1)
     wait_for(lambda: sends(lab, COUNTER))
-    wait_for(lambda: state(lab)["bytes"] == len(COUNTER))
+    wait_for(lambda: state(lab)["bytes"] == len(COUNTER) and state(lab)["state"] == "running")
     process.signal(signal.SIGTERM)
     wait_for(lambda: lab.manifest(1)["state"] == "stopping")
     process.signal(signal.SIGTERM)

@@ -134,6 +134,17 @@ def test_a_sink_is_at_the_same_place_wherever_the_program_is_started(lab, made):
         ('kafka_config_file = "none"', "kafka_config_file: `{tmp}/none`: {tmp}/none: No such file or directory"),
         ("confirm = 5", "confirm: `5`: expected memory or durable"),
         ("http = 5", "http: `5`: expected an IP address and a port, as 127.0.0.1:9470"),
+        *(
+            (f"{name} = {value}", f"{name}: `{value}`: expected {expected}")
+            for value in (1 << 63, 1 << 70)
+            for name, expected in (
+                ("folder", "a text"),
+                ("title", "a text"),
+                ("sinks", "a list"),
+                ("confirm", "memory or durable"),
+                ("disk", "a table"),
+            )
+        ),
     ],
 )
 def test_a_field_that_is_none_is_told(lab, line, told):
@@ -156,6 +167,8 @@ def test_a_field_that_is_none_is_told(lab, line, told):
         ("file:x/.", "it is the name of a folder; expected that of a file"),
         ("hdf5:../../data", "/data is a folder; expected the name of a file"),
         ("file:../../runs", "/runs is a folder; expected the name of a file"),
+        ("file:../run_000005", "/runs/run_000005 is the name of the folder of a run; expected another name"),
+        ("file:{Run}.dat", "`{Run}` is replaced by nothing; expected {board}, {run}, {stream}"),
         ("file:a\0b", "it has a zero byte; expected the name of a file"),
     ],
 )
@@ -165,3 +178,37 @@ def test_a_sink_that_is_no_file_is_told(lab, sink, told):
     err = check(lab)
     shown = sink.replace("\0", "\\0")
     assert f": tcp[0].sinks: `{shown}`: " in err and told in err, err
+
+
+@pytest.mark.parametrize("name", ["e.toml", "runs/lock", "runs/control.socket"])
+def test_a_socket_of_a_sink_is_no_file_of_the_program(lab, name):
+    lab.file = lab.bench.tmp / "e.toml"
+    sink = f"zmq-pub:ipc://{lab.bench.tmp}/{name}"
+    lab.write(f"[[crates]]\nname = 'a'\nport = 10000\nwindow_ns = 4096\nexpect = 1\nsinks = ['{sink}']\n")
+    err = check(lab)
+    assert f": crates[0].sinks: `{sink}`: " in err and READS in err, err
+
+
+@pytest.mark.parametrize(
+    ("ports", "told"),
+    [
+        (["crates 10000", "crates 10000"], "crates[1].port: `10000`: crates[0].port has this port; expected another one"),
+        (["tcp 10000", "crates 10000"], "crates[0].port: `10000`: tcp[0].port has this port; expected another one"),
+        (["http 127.0.0.1:10000", "tcp 10000"], "tcp[0].port: `10000`: http has this port; expected another one"),
+        (["http 127.0.0.1:9000", "crates 1", "web 127.0.0.1:9000"], "crates[0].web: `9000`: http has this port; expected another one"),
+        (["crates 10000", "listen 127.0.0.2", "crates 10000", "listen 127.0.0.3"], None),
+        (["tcp 10000", "tcp 10000"], None),
+    ],
+)
+def test_ports_that_two_have_are_told(lab, ports, told):
+    text = ""
+    for number, line in enumerate(ports):
+        kind, value = line.split()
+        board = f"[[{kind}]]\nname = 'b{number}'\nport = {value}\n"
+        text += {
+            "tcp": board + f"address = '10.9.0.{number + 2}'\n",
+            "crates": board + "window_ns = 4096\nexpect = 1\nsinks = ['file:{board}.dat']\n",
+        }.get(kind, f"{kind} = '{value}'\n")
+    lab.write(text)
+    err = check(lab)
+    assert err == "" if told is None else told in err, err

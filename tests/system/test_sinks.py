@@ -11,6 +11,7 @@ import sys
 import termios
 import threading
 import time
+import tty
 from pathlib import Path
 
 import h5py
@@ -130,7 +131,7 @@ def test_a_pipe_without_a_reader_is_left_at_the_first_interrupt(bench, folder, o
     assert status == 1 and f"no reader of the pipe {pipe} came before the end was asked for" in err, err
 
 
-@pytest.mark.parametrize("where", ["named pipe", "pipe", "pipe of another user", "socket"])
+@pytest.mark.parametrize("where", ["named pipe", "pipe", "pipe of another user", "socket", "terminal"])
 def test_a_reader_that_takes_nothing_is_not_waited_for_at_the_end(bench, folder, where):
     bench.sim()
     words, out = ["receive", "--iface", "eth0", "--feb", FEBS[0], "--ring", 64, "--out"], "-"
@@ -140,6 +141,9 @@ def test_a_reader_that_takes_nothing_is_not_waited_for_at_the_end(bench, folder,
         held, to = os.open(out, os.O_RDONLY | os.O_NONBLOCK), os.open(os.devnull, os.O_WRONLY)
     elif where == "socket":
         held, to = (end.detach() for end in socket.socketpair())
+    elif where == "terminal":
+        held, to = os.openpty()
+        tty.setraw(to)
     else:
         held, to = os.pipe()
     before = []
@@ -148,7 +152,7 @@ def test_a_reader_that_takes_nothing_is_not_waited_for_at_the_end(bench, folder,
         before = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"]
     process = bench.start(bench.pc_ns, *before, FADELINK, *words, out, stdout_to=to)
     os.close(to)
-    wait_for(lambda: struct.unpack("i", fcntl.ioctl(held, termios.FIONREAD, bytes(4)))[0] > 30_000)
+    wait_for(lambda: struct.unpack("i", fcntl.ioctl(held, termios.FIONREAD, bytes(4)))[0] > (3_000 if where == "terminal" else 30_000))
     process.signal(signal.SIGINT)
     status, _, err = process.finish()
     os.close(held)

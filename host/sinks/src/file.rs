@@ -49,7 +49,7 @@ pub struct FileSink {
 /// One file.
 struct Writer {
     output: Output,
-    /// Where that is a pipe or a socket.
+    /// Where that is not a file of a disk.
     pipe: Option<Pipe>,
     direct: bool,
     preallocate: u64,

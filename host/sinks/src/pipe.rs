@@ -1,4 +1,4 @@
-//! Writing to a pipe or a socket, without a limit of time until the end is asked for, and with one from then on.
+//! Writing to a pipe, a socket or a terminal, without a limit of time until the end is asked for, and with one from then on.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
@@ -29,18 +29,18 @@ pub(crate) struct Pipe {
 }
 
 impl Pipe {
-    /// `None`: this is not a pipe or a socket.
+    /// `None`: this is not a pipe, a socket or a device such as a terminal.
     ///
     /// # Errors
     /// There are no file descriptors.
     pub fn of(file: &File, stopping: &Stopping) -> io::Result<Option<Pipe>> {
         let kind = file.metadata()?.file_type();
-        if !kind.is_fifo() && !kind.is_socket() {
+        if !kind.is_fifo() && !kind.is_socket() && !kind.is_char_device() {
             return Ok(None);
         }
         // Opened again: who else has this one, as standard output, does not expect writes that do not wait. Sockets cannot be opened, nor
         // pipes of other users.
-        let flags = OFlags::NONBLOCK.bits() as i32;
+        let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits() as i32;
         let path = format!("/proc/self/fd/{}", file.as_raw_fd());
         let (file, most) = match OpenOptions::new().write(true).custom_flags(flags).open(path) {
             Ok(file) => (file, usize::MAX),

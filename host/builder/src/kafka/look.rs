@@ -25,6 +25,8 @@ impl Look {
     pub fn at(brokers: &str, topic: &str) -> Result<Look, Failure> {
         let mut config = config(brokers);
         config.set("group.id", "fadelink-look").set("enable.auto.commit", "false").set("enable.partition.eof", "true");
+        // What is deleted meanwhile is behind.
+        config.set("auto.offset.reset", "earliest");
         Ok(Look { consumer: during("connecting", config.create())?, topic: topic.to_owned() })
     }
 

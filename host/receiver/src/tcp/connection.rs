@@ -2,7 +2,7 @@
 
 use std::io;
 use std::net::{Shutdown, TcpStream};
-use std::ops::Deref;
+use std::ops::{Deref, RangeInclusive};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -32,8 +32,10 @@ const LATE: Duration = Duration::from_secs(5);
 /// A connection that was asked for its end to make room, and over which nothing comes for so long, is broken.
 const LEAVE: Duration = Duration::from_secs(2);
 
-/// Shortest time from one look at FIN to the next.
-const FIN_LOOK: Duration = Duration::from_millis(2);
+/// Times from one look at FIN to the next.
+const FIN_LOOK: RangeInclusive<Duration> = Duration::from_millis(2)..=Duration::from_millis(10);
+/// Of what has happened in so short a time the order is not known, and not asked for: FIN was sent again, and answered.
+const SOON: Duration = Duration::from_millis(20);
 
 /// The question for the end.
 #[derive(Debug, Clone, Copy)]
@@ -104,6 +106,8 @@ struct Fin {
     /// Times that anything of this side was sent again.
     retransmissions: u32,
     is_confirmed: bool,
+    /// When that was looked at.
+    looked: Option<Instant>,
 }
 
 impl Connection {
@@ -175,16 +179,18 @@ impl Connection {
             Ok(Info { state: FIN_WAIT2, .. }) => fin.is_confirmed = true,
             _ => return longest,
         }
+        fin.looked = Some(Instant::now());
         // TCP repeats it more and more seldom.
-        (at.elapsed() / 100).clamp(FIN_LOOK, longest)
+        (at.elapsed() / 100).clamp(*FIN_LOOK.start(), *FIN_LOOK.end()).min(longest)
     }
 
     /// FIN of the other end, which has come, may have been sent before ours was there: both have crossed on the way. If it does not confirm
-    /// ours, TCP is in the state CLOSING until that has come too, which may be gone when this is called. Then ours was sent again meanwhile,
-    /// unless both were on their way in the same moment.
+    /// ours, TCP is in the state CLOSING until that has come too, which may be gone when this is called. Then ours was sent again since the
+    /// last look, unless both were on their way in the same moment. Right behind a look that is the answer to what was sent again.
     fn may_have_crossed(&self) -> bool {
         let fin = self.fin();
-        let crosses = |info: Info| info.state == CLOSING || info.retransmissions != fin.retransmissions;
+        let is_seen = fin.looked.is_some_and(|looked| looked.elapsed() <= SOON);
+        let crosses = |info: Info| info.state == CLOSING || (info.retransmissions != fin.retransmissions && !is_seen);
         !fin.is_confirmed && self.info().map_or(true, crosses)
     }
 

@@ -97,8 +97,8 @@ pub enum Error {
     },
     /// A topic does not have what was written to it.
     #[error(
-        "topic {topic}, partition {partition}: {what}: another program has deleted messages of it or made it again, or its \
-         brokers have lost them"
+        "topic {topic}, partition {partition}: {what}: another program has deleted messages of it, made it again or has a \
+         transaction there that goes on, or its brokers have lost them"
     )]
     Gone {
         /// Its name.

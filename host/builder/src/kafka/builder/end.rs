@@ -1,9 +1,10 @@
 //! What a builder knows of the end: of its partitions, of its events, and of its group.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
-use fadelink_sinks::kafka::{Error as Failure, STEP, TRANSACTION};
+use fadelink_sinks::kafka::{during, Error as Failure, STEP, TRANSACTION};
 use rdkafka::consumer::Consumer;
 use rdkafka::topic_partition_list::{Offset, TopicPartitionList, TopicPartitionListElem};
 
@@ -80,38 +81,48 @@ impl Builder {
     pub(super) fn look_at_suspects(&mut self) {
         for surplus in self.output.suspects() {
             // Somebody's transaction that is open keeps what is behind its begin from being read.
-            if self.look_at(&surplus).is_ok_and(|found| found >= surplus.own) {
+            if self.look_at(&surplus).is_ok_and(|is_known| is_known) {
                 self.output.looked_at(&surplus);
             }
         }
     }
 
     /// The same in the end.
-    fn look_for_others(&mut self) -> std::result::Result<(), Failure> {
-        for surplus in self.output.suspects_at_end()? {
-            self.look_at(&surplus)?;
+    fn look_for_others(&mut self) -> std::result::Result<(), String> {
+        for surplus in self.output.suspects_at_end().map_err(|error| error.to_string())? {
+            if !self.look_at(&surplus).map_err(|error| error.to_string())? {
+                let Surplus { partition, offsets: Range { start, end }, own } = surplus;
+                return Err(format!(
+                    "partition {partition} has {own} events of its builders among messages {start} to {}, and others, and not all of them can \
+                     be read: they are deleted, or behind a transaction that goes on",
+                    end - 1
+                ));
+            }
         }
         Ok(())
     }
 
-    /// Looks whether others have written events among these; how many there are.
-    fn look_at(&mut self, Surplus { partition, offsets, own }: &Surplus) -> std::result::Result<u64, Failure> {
+    /// Looks whether others have written events among these; false: that is not known, for not all of them can be read.
+    fn look_at(&mut self, Surplus { partition, offsets, own }: &Surplus) -> std::result::Result<bool, Failure> {
+        let (first, _) = during("looking for events of others", self.look_at_events.offsets(*partition))?;
         let found = self.look_at_events.count(*partition, offsets)?;
-        if found > *own {
-            let (topic, last) = (&self.plan.events, offsets.end - 1);
-            let what = format!("among messages {} to {last} are {} of others", offsets.start, found - own);
-            let what = format!("topic {topic}, partition {partition}: {what}: expected those of its builders alone");
-            tracing::warn!("{what}");
-            if !self.report.changed.contains(&what) {
-                self.report.changed.push(what);
-            }
-            // Should this builder be killed, the next one tells that something is wrong.
-            if let Some(partition) = self.partitions.get_mut(partition) {
-                partition.has_changed = true;
-                self.changed = true;
-            }
+        if found <= *own {
+            // The first of the numbers is that of a mark.
+            return Ok(found == *own && first <= offsets.start + 1);
         }
-        Ok(found)
+        let (topic, last) = (&self.plan.events, offsets.end - 1);
+        let what = format!("among messages {} to {last} are {} of others", offsets.start, found - own);
+        let what = format!("topic {topic}, partition {partition}: {what}: expected those of its builders alone");
+        tracing::warn!("{what}");
+        if !self.report.changed.contains(&what) {
+            self.report.changed.push(what);
+        }
+        // Should this builder be killed, the next one tells that something is wrong.
+        if let Some(partition) = self.partitions.get_mut(partition) {
+            partition.has_changed = true;
+            self.changed = true;
+        }
+        Ok(true)
     }
 
     /// The places of the group in all partitions, and where these end; `None`: the brokers do not tell.

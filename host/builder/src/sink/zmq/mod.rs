@@ -183,7 +183,7 @@ impl Sink<SharedEvent> for ZmqSink {
             if self.stopping.load(Ordering::Relaxed) {
                 let since = asked.get_or_insert_with(Instant::now).elapsed();
                 if since >= LINGER {
-                    return Err("no client has taken an event since the end was asked for");
+                    return Err("clients had no room for an event for 5 s since the end was asked for");
                 }
             }
             Ok(())

@@ -49,8 +49,8 @@ enum By {
 pub enum Answer {
     /// The run is over.
     Ended(Ipv4Addr, u8, RunEnd),
-    /// No run is under way, and the next one would have this number.
-    Idle(Ipv4Addr, u8),
+    /// No run is under way, and the next one would have this number; or what has happened to the board meanwhile.
+    Idle(Ipv4Addr, Result<u8, String>),
     /// It does not do what it is asked to, and why.
     Failed(Ipv4Addr, anyhow::Error),
 }
@@ -144,17 +144,17 @@ fn start(control: &mut SlowControl, (port, runs): (u16, &Runs), patience: UdpPat
     Ok(marked)
 }
 
-/// What the board says of a run, if it is over; one that does not answer now is asked again.
-fn ended(
+/// Whether the board has been this receiver's since its start; or what has happened instead.
+fn is_ours(
     control: &mut SlowControl,
-    (port, run): (u16, u8),
+    port: u16,
     (stopped, marked): (By, Option<u32>),
-) -> anyhow::Result<Option<RunEnd>> {
+) -> anyhow::Result<Result<(), String>> {
     let board = control.board();
     let mark = control.read(udp::REGISTER_CHECKSUM)?;
     let enabled = control.read(udp::REGISTER_ENABLE)?;
     let destination = (control.read(udp::REGISTER_PEER_IP)?, control.read(udp::REGISTER_PEER_PORT)?);
-    let is_ours = if marked.is_some_and(|marked| marked != mark) {
+    Ok(if marked.is_some_and(|marked| marked != mark) {
         Err(format!("{board} was switched off and on, or another program has written its settings"))
     } else if destination != (control.own_address()?.into(), port.into()) {
         let (ip, port) = destination;
@@ -163,28 +163,37 @@ fn ended(
         Err(format!("{board} was stopped by another program"))
     } else {
         Ok(())
-    };
+    })
+}
+
+/// What the board says of a run, if it is over; one that does not answer now is asked again.
+fn ended(
+    control: &mut SlowControl,
+    (port, run): (u16, u8),
+    known: (By, Option<u32>),
+) -> anyhow::Result<Option<RunEnd>> {
+    let is_ours = is_ours(control, port, known)?;
     let next = control.read(udp::REGISTER_RUN)? as u8;
     let ended = match next.wrapping_sub(run) {
         0 => return Ok(None),
         1 => RunEnd { datagrams: Some(control.read(udp::REGISTER_LAST)?), is_ours },
-        more => {
-            let begun = format!("{board} has begun {} more runs", more - 1);
-            RunEnd { datagrams: None, is_ours: is_ours.and(Err(begun)) }
-        }
+        // It has begun others since.
+        _ => RunEnd { datagrams: None, is_ours },
     };
     Ok(Some(ended))
 }
 
-/// The number that the next run of a board would have; `None`: one is under way, or is to be sent.
-fn idle(control: &mut SlowControl) -> anyhow::Result<Option<u8>> {
-    let destination = control.read(udp::REGISTER_PEER_IP)?;
-    // During a run it is refused. Another program may have written its own.
-    let is_ours = Ipv4Addr::from(destination) == control.own_address()?;
-    if is_ours && control.write(udp::REGISTER_PEER_IP, destination).is_err() {
+/// The number that the next run of a board would have, or what has happened to it; `None`: one is under way, or is to be sent.
+fn idle(control: &mut SlowControl, port: u16, known: (By, Option<u32>)) -> anyhow::Result<Option<Result<u8, String>>> {
+    if let Err(what) = is_ours(control, port, known)? {
+        return Ok(Some(Err(what)));
+    }
+    // During a run it is refused.
+    let own = control.own_address()?;
+    if control.write(udp::REGISTER_PEER_IP, own.into()).is_err() {
         return Ok(None);
     }
-    Ok(Some(control.read(udp::REGISTER_RUN)? as u8))
+    Ok(Some(Ok(control.read(udp::REGISTER_RUN)? as u8)))
 }
 
 /// Stops a board; who has.
@@ -225,7 +234,10 @@ fn serve(
                 let ended = ended(&mut control, (port, run), (stopped, marked)).ok().flatten();
                 ended.map(|ended| Answer::Ended(control.board(), run, ended))
             }
-            Request::Runs(_asked) => idle(&mut control).ok().flatten().map(|next| Answer::Idle(board, next)),
+            Request::Runs(_asked) => {
+                let next = idle(&mut control, port, (stopped, marked)).ok().flatten();
+                next.map(|next| Answer::Idle(board, next))
+            }
         };
         if let Some(answer) = answer {
             let has_failed = matches!(answer, Answer::Failed(..));

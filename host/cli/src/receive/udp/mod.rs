@@ -80,8 +80,8 @@ struct Session {
     unseen: Vec<(Ipv4Addr, u8, RunEnd, Instant)>,
     /// Boards that did not do what they were asked to, and why.
     failed: Vec<(Ipv4Addr, String)>,
-    /// The number that the next run of a board would have, when it was stopped.
-    next: BTreeMap<Ipv4Addr, u8>,
+    /// The number that the next run of a board would have, when it was stopped; or what has happened to it.
+    next: BTreeMap<Ipv4Addr, Result<u8, String>>,
     /// What has come in the place of runs that boards were asked for, in words.
     instead: Vec<String>,
 }

@@ -65,7 +65,14 @@ impl Session {
             all.entry((address, port)).or_default().push(stream.run);
         }
         for ((address, _), runs) in all {
-            let next = self.next.get(&address).copied().filter(|_| are_all_wanted);
+            let next = match self.next.get(&address).filter(|_| are_all_wanted) {
+                Some(Ok(next)) => Some(*next),
+                Some(Err(what)) => {
+                    self.instead.push(what.clone());
+                    None
+                }
+                None => None,
+            };
             match missed(&runs, next) {
                 0 => {}
                 1 => self.instead.push(format!("{address} has sent a run of which nothing came")),
@@ -82,14 +89,15 @@ impl Session {
 }
 
 /// How many runs are missing between these, in the order in which they came, and before the `next` one, whose number is known of a board
-/// that was stopped.
+/// that was stopped: it is behind all of them.
 fn missed(runs: &[u8], next: Option<u8>) -> u32 {
     let between = |pair: &[u8]| match pair[1].wrapping_sub(pair[0]) {
         ahead @ 2..ORDER => u32::from(ahead) - 1,
         _ => 0,
     };
-    let all: Vec<_> = runs.iter().copied().chain(next).collect();
-    all.windows(2).map(between).sum()
+    let behind = |last: &u8, next: u8| u32::from(next.wrapping_sub(*last).wrapping_sub(1));
+    let before: u32 = runs.windows(2).map(between).sum();
+    before + runs.last().zip(next).map_or(0, |(last, next)| behind(last, next))
 }
 
 #[cfg(test)]
@@ -106,6 +114,9 @@ mod tests {
             (&[254, 1], Some(2), 2),
             (&[0, 2, 3], Some(4), 1),
             (&[0, 1], Some(3), 1),
+            // However many: 256 look as none.
+            (&[0], Some(129), 128),
+            (&[3], Some(3), 255),
             // It was switched off and on, which its mark tells, or has two ports.
             (&[9, 0, 0], Some(1), 0),
         ] {

@@ -59,6 +59,8 @@ pub(super) struct Stream {
     pub(super) end: Option<(u32, Instant)>,
     /// What the board says of the run's end, by slow control.
     pub(super) told: Option<Result<(), String>>,
+    /// It has said how many datagrams the run had.
+    is_counted: bool,
     /// The user asked for the end twice before the board confirmed one.
     pub(super) interrupted: bool,
     /// Why the board could not be asked: it does not do what it is told.
@@ -220,6 +222,7 @@ impl Stream {
             claimed: None,
             end: None,
             told: None,
+            is_counted: false,
             interrupted: false,
             failed: None,
             other_ends: 0,
@@ -275,7 +278,7 @@ impl Stream {
     pub(super) fn close_ended(streams: &mut [Stream], setup: &Setup, emptied: Option<Instant>) {
         let mut waiting = 0;
         for stream in streams.iter_mut().rev() {
-            stream.is_over |= stream.is_due(setup.patience);
+            stream.is_over |= stream.is_due(setup.patience, emptied);
             if stream.is_over && stream.words.come() {
                 let known = stream.known(setup);
                 let is_known = known.end == End::Confirmed || !Verdict::of(&known).is_complete();
@@ -349,7 +352,9 @@ impl Stream {
             // Nobody can stop the board, and the user wants no more; or it was asked for the end and tells none.
             (None, Some(Err(what))) => (End::Silence, Some(what.clone())),
             (None, _) => (End::Silence, self.failed.clone()),
-            (Some(_), Some(Ok(()))) => (End::Confirmed, None),
+            (Some(_), Some(Ok(()))) if self.is_counted => (End::Confirmed, None),
+            // The board knows that it is over, and not how long it was.
+            (Some(_), Some(Ok(()))) => (End::Told, None),
             (Some(_), Some(Err(what))) => (End::Told, Some(what.clone())),
             (Some(_), None) => (End::Told, None),
         };
@@ -377,6 +382,7 @@ impl Stream {
             }
             _ => Ok(()),
         };
+        self.is_counted |= datagrams.is_some() && self.told.is_none();
         self.told.get_or_insert(is_ours.and(agrees));
         if let Some(total) = datagrams.or(claimed) {
             self.end.get_or_insert((total, Instant::now()));
@@ -384,8 +390,10 @@ impl Stream {
     }
 
     /// All that was to come has come, or has had time enough.
-    fn is_due(&self, patience: UdpPatience) -> bool {
-        self.end.is_some_and(|(total, since)| self.order.has_all(total) || since.elapsed() > patience.linger)
+    /// `emptied`: as of [`Self::advance`]; a sink may have held this program up, and what is waited for wait in the kernel.
+    fn is_due(&self, patience: UdpPatience, emptied: Option<Instant>) -> bool {
+        let is_late = |since: Instant| emptied.is_some_and(|emptied| emptied >= since + patience.linger);
+        self.end.is_some_and(|(total, since)| self.order.has_all(total) || is_late(since))
     }
 
     /// When no more comes.

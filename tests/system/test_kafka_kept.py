@@ -260,7 +260,7 @@ def test_events_that_others_write_are_found_in_a_topic_that_was_trimmed(setup, w
 
 @pytest.mark.parametrize("ends", ["aborted", "committed", "open"])
 def test_a_transaction_of_others_that_goes_on_proves_nothing(setup, ends):
-    """Nobody knows what becomes of it, and what is behind its begin cannot be read."""
+    """Nobody knows how it ends, and what is behind its begin cannot be read."""
     feeder, builder = setup.feed(), setup.build()
     crates = [setup.crate(source) for source in (1, 2, 3)]
     other = Producer({"bootstrap.servers": setup.broker.address, "transactional.id": setup.events})

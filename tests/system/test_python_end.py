@@ -80,6 +80,8 @@ with fadelink.Receiver("eth0") as receiver:
         raises(fadelink.ConfigError, "argument 4294967296: expected", feb.command, 0x100, 1 << 32)
         raises(fadelink.ConfigError, "retries -1: expected", feb.command, 0x100, 0, 1.0, -1)
         raises(fadelink.ConfigError, "threshold -1: expected", feb.read, -1)
+        for name, call, arguments in (("ring_packets", receiver.open, (OTHER, "x")), ("code", feb.command, ("x",)), ("threshold", feb.read, ("x", 1))):
+            raises(TypeError, f"{name} 'x': expected an integer", call, *arguments)
         for timeout in (1.8e19, float("inf"), -1, float("nan")):
             raises(fadelink.ConfigError, "expected 0 to 31622400 seconds, or None", feb.read, 1, timeout)
             raises(fadelink.ConfigError, "expected 0 to 31622400 seconds, or None", feb.command, 0x100, 0, timeout)

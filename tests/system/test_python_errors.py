@@ -39,7 +39,8 @@ e = is_(F.OperatingSystemError, "nothing0", FileNotFoundError, F.Receiver, "noth
 assert e.errno == errno.ENOENT and "nothing0" in e.strerror
 is_(F.OperatingSystemError, "not loaded", FileNotFoundError, F.Receiver, "eth0", "kernel")
 with F.Receiver("eth0") as receiver:
-    is_(F.ConfigError, "xyz", ValueError, receiver.open, "xyz")
+    for address in ("xyz", "ff:ff:ff:ff:ff:ff", "01:00:5e:00:00:01", "00:00:00:00:00:00"):
+        is_(F.ConfigError, f"`{address}`: expected a unicast address", ValueError, receiver.open, address)
     is_(F.ConfigError, "window 65", ValueError, receiver.open, MAC, window=65)
     is_(F.ConfigError, "expected fade10g or fade1", ValueError, receiver.open, MAC, protocol="fade2")
     with receiver.open(MAC) as feb:

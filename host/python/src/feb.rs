@@ -27,7 +27,7 @@ const LOOK: Duration = Duration::from_millis(100);
 const LONGEST: Duration = Duration::from_secs(366 * 86400);
 
 fn address(text: &str) -> Outcome<MacAddr> {
-    let wrong = |_| Failure::Value(format!("FEB `{text}`: expected an address like 02:fa:de:00:00:01"));
+    let wrong = |_| Failure::Value(format!("FEB `{text}`: expected a unicast address like 02:fa:de:00:00:01"));
     text.parse().map_err(wrong)
 }
 

@@ -40,6 +40,7 @@ impl fmt::Debug for MacAddr {
 #[error("expected a unicast address, six two-digit hexadecimal bytes joined by colons, as 02:fa:de:00:00:01")]
 pub struct BadMac;
 
+/// The address of a station, as users give it.
 impl FromStr for MacAddr {
     type Err = BadMac;
 
@@ -110,6 +111,9 @@ mod tests {
             ["", "02:fa:de:00:00", "02:fa:de:00:00:01:02", "2:fa:de:0:0:1", "zz:fa:de:00:00:01", "+2:fa:de:00:00:01"]
         {
             assert!(text.parse::<MacAddr>().is_err(), "{text}");
+        }
+        for text in ["00:00:00:00:00:00", "ff:ff:ff:ff:ff:ff", "01:00:5e:00:00:01"] {
+            assert!(text.parse::<MacAddr>().is_err(), "{text} is not the address of a station");
         }
     }
 }

@@ -93,7 +93,7 @@ fn frames_of_a_feb_parse_and_build() {
                 assert_eq!(got, ["state", "transmission", "packets"].map(number), "{}", vector["name"]);
                 let resets = fields["resets"].as_object().map(|resets| Resets {
                     count: resets["count"].as_u64().unwrap() as u8,
-                    by: resets["by"].as_str().map(|by| by.parse().unwrap()),
+                    by: crate::mac(&resets["by"]),
                 });
                 assert_eq!(state.resets, resets, "{}", vector["name"]);
                 let checksum = fields["checksum"].as_object().map(|checksum| Checksum {

@@ -36,10 +36,9 @@ fn identity(value: &Value) -> Option<Identity> {
 }
 
 fn reset_by(value: &Value) -> Option<ResetBy> {
-    value.is_object().then(|| ResetBy {
-        transmission: number(&value["transmission"]),
-        by: value["address"].as_str().map(|address| address.parse().unwrap()),
-    })
+    value
+        .is_object()
+        .then(|| ResetBy { transmission: number(&value["transmission"]), by: crate::mac(&value["address"]) })
 }
 
 fn request(fields: &Value) -> Request {

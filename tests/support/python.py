@@ -39,6 +39,11 @@ def raises(error, text, call, *arguments, **named):
         return e
     raise AssertionError(f"{{text}}: no error")
 
+def first(feb):
+    "The first word; what is given back may be written again at once."
+    with feb.read() as words:
+        return words[0]
+
 def is_closed(feb):
     "All that can be done with it says so."
     assert feb.closed

@@ -47,7 +47,7 @@ raises(fadelink.ClosedError, "the receiver is closed", receiver.open, MAC)
 # Another one has it at once.
 with fadelink.Receiver("eth0", {backend!r}) as receiver, receiver.open(MAC) as feb:
     feb.start()
-    assert next(feb.blocks())[0] == 0
+    assert first(feb) == 0
 print(hash(repr(kept)) is not None)
 """,
     )
@@ -270,7 +270,7 @@ assert [name[-22:] for name in claims() if name.endswith(".data")] == [OTHER + "
 del receiver
 gc.collect()
 # It has the receiver.
-assert next(other.blocks())[0] == 0
+assert first(other) == 0
 del other
 gc.collect()
 assert not claims() and not sockets()

@@ -135,7 +135,7 @@ def test_a_board_without_user_commands(bench):
         """
 with fadelink.Receiver("eth0") as receiver, receiver.open(MAC, protocol="fade1") as feb:
     feb.start()
-    assert next(feb.blocks(1024))[0] == 0
+    assert first(feb) == 0
     e = raises(fadelink.NoCommandsError, "which has no user commands", feb.command, 0x0207)
     assert isinstance(e, fadelink.RefusedError) and not isinstance(e, TimeoutError) and e.code == 0x0207
 """,

@@ -116,7 +116,7 @@ receiver.close()
 assert not sockets() and not claims(), (sockets(), claims())
 with fadelink.Receiver("eth0", {backend!r}) as receiver, receiver.open(MAC) as feb:
     feb.start()
-    assert next(feb.blocks())[0] == 0
+    assert first(feb) == 0
 print("closed", flush=True)
 sys.stdin.readline()
 os.close(end)
@@ -206,7 +206,7 @@ def receive(mac):
     with fadelink.Receiver("eth0") as receiver, receiver.open(mac) as feb:
         feb.start()
         assert feb.command(0x0100) == 0x4641444531304701
-        assert next(feb.blocks())[0] == 0
+        assert first(feb) == 0
 
 with fadelink.Receiver("eth0") as receiver, receiver.open(MAC) as feb:
     feb.start()
@@ -219,7 +219,7 @@ with fadelink.Receiver("eth0") as receiver, receiver.open(MAC) as feb:
         forked(lambda: (is_forked(receiver, feb), receive(OTHER)))
         receive(OTHER)
     forked(child)
-    assert next(feb.blocks())[0] == 0
+    assert first(feb) == 0
 forked(lambda: receive(MAC))
 receive(MAC)
 assert not claims() and not sockets()
@@ -269,7 +269,7 @@ with fadelink.Receiver("eth0") as receiver, receiver.open(MAC) as feb:
     feb.start()
     for options in ({}, {"preexec_fn": lambda: None}, {"close_fds": False}, {"close_fds": False, "preexec_fn": lambda: None}):
         print(subprocess.run(["ls", "-l", "/proc/self/fd"], capture_output=True, text=True, **options).stdout)
-    assert next(feb.blocks())[0] == 0
+    assert first(feb) == 0
 """,
     )
     assert "socket:" not in out and "/run/fadelink" not in out and json.dumps(FEBS[0]) not in out

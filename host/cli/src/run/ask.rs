@@ -106,7 +106,6 @@ fn fate(answer: &Value, asked: u64) -> Fate {
     let waits = answer["state"] == "waiting";
     match (begun == asked, last == asked) {
         (true, true) if waits => Fate::Ended,
-        (true, true) if answer["state"] == "starting" => Fate::Awaited,
         (true, true) => Fate::GoesOn,
         (true, false) => Fate::Past,
         (false, true) if waits => Fate::NotThere(answer["error"].as_str().map(str::to_owned)),
@@ -123,6 +122,8 @@ async fn start(socket: &Path) -> anyhow::Result<Value> {
         let answer = ask(socket, Method::GET, "/run").await?;
         match fate(&answer, asked) {
             Fate::Awaited => {}
+            // It may still be withdrawn.
+            Fate::GoesOn if answer["receives"] == false => {}
             Fate::Ended => return check_error(&answer).map(|()| answer),
             Fate::GoesOn | Fate::Past => return Ok(answer),
             Fate::NotThere(why) => return Err(not_there(why)),
@@ -244,12 +245,12 @@ mod tests {
         let no_space = || Fate::NotThere(Some("no space".into()));
         let all = [begun(1), Event::Receives, Event::Stop, ended(), Event::Start, failed(), Event::Start, begun(2)];
         let expected =
-            [Fate::Awaited, Fate::GoesOn, Fate::GoesOn, Fate::Ended, Fate::Past, Fate::Past, Fate::Past, Fate::Unknown];
+            [Fate::GoesOn, Fate::GoesOn, Fate::GoesOn, Fate::Ended, Fate::Past, Fate::Past, Fate::Past, Fate::Unknown];
         assert_eq!(fates(all), expected);
         let all = [begun(1), Event::Withdrawn(Some("no space".into())), Event::Start, begun(1), ended()];
         let unknown = || Fate::Unknown;
-        assert_eq!(fates(all), [Fate::Awaited, no_space(), Fate::NotThere(None), unknown(), unknown()]);
+        assert_eq!(fates(all), [Fate::GoesOn, no_space(), Fate::NotThere(None), unknown(), unknown()]);
         assert_eq!(fates([Event::Stop, failed()]), [Fate::Awaited, no_space()]);
-        assert_eq!(fates([begun(1), failed()]), [Fate::Awaited, Fate::Ended]);
+        assert_eq!(fates([begun(1), failed()]), [Fate::GoesOn, Fate::Ended]);
     }
 }

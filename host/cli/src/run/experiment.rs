@@ -209,9 +209,9 @@ impl File {
         Ok(File { path: path.to_owned(), text, experiment })
     }
 
-    /// True if something else is in it now.
+    /// True if something else is in it now. A pipe is read once.
     pub fn has_changed(&self) -> bool {
-        std::fs::read_to_string(&self.path).is_ok_and(|text| text != self.text)
+        self.path.is_file() && std::fs::read(&self.path).is_ok_and(|text| text != self.text.as_bytes())
     }
 
     fn at_line(&self, begin: usize, field: &str, what: &str) -> Usage {

@@ -54,6 +54,8 @@ struct Latest {
     begin: u64,
     number: u64,
     folder: String,
+    /// A board has begun, or may do so by itself.
+    receives: bool,
     complete: Option<bool>,
 }
 
@@ -109,12 +111,17 @@ impl Life {
             (Event::Begun { run: number, folder }, _) => {
                 // An end that was asked for before is the end of this run.
                 self.phase = if self.must_stop { Phase::Stopping } else { Phase::Starting };
-                self.before = self.latest.replace(Latest { begin: self.begins, number, folder, complete: None });
+                let latest = Latest { begin: self.begins, number, folder, receives: false, complete: None };
+                self.before = self.latest.replace(latest);
                 self.begun += 1;
                 (self.error, self.is_withdrawn) = (None, false);
             }
-            (Event::Receives, Phase::Starting) if self.is_of_a_run() => self.phase = Phase::Running,
-            (Event::Receives, _) => {}
+            (Event::Receives, phase) => {
+                if let Some(latest) = self.latest.as_mut().filter(|latest| latest.complete.is_none()) {
+                    latest.receives = true;
+                    self.phase = if phase == Phase::Starting { Phase::Running } else { phase };
+                }
+            }
             (Event::Ends, Phase::Running) => self.phase = Phase::Stopping,
             (Event::Ends, Phase::Starting) if self.is_of_a_run() => self.phase = Phase::Stopping,
             (Event::Ends, _) => {}
@@ -178,12 +185,13 @@ impl Life {
         };
         let (runs, begins) = (self.begun, self.begins);
         let mut all = json!({ "state": state, "runs": runs, "begins": begins, "error": self.error });
-        for key in ["begun", "run", "folder", "complete"] {
+        for key in ["begun", "run", "folder", "receives", "complete"] {
             all[key] = Value::Null;
         }
-        if let Some(Latest { begin, number, folder, complete }) = &self.latest {
+        if let Some(Latest { begin, number, folder, receives, complete }) = &self.latest {
             (all["begun"], all["run"]) = ((*begin).into(), (*number).into());
             (all["folder"], all["complete"]) = (folder.as_str().into(), (*complete).into());
+            all["receives"] = (*receives).into();
         }
         all
     }
@@ -214,7 +222,7 @@ mod tests {
         assert!(!life.is_wanted() && life.goes_on() && !life.must_stop() && life.json()["state"] == "starting");
         assert_eq!(life.step(Event::Start), Ok(()), "it is that run");
         life.step(Event::Receives).unwrap();
-        assert!(life.json()["state"] == "running" && life.json()["begins"] == 1);
+        assert!(life.json()["state"] == "running" && life.json()["begins"] == 1 && life.json()["receives"] == true);
         assert_eq!(life.step(Event::Start), Err(Refused::GoesOn(7)));
         life.step(Event::Stop).unwrap();
         assert!(life.must_stop() && life.json()["state"] == "stopping" && life.goes_on());
@@ -229,7 +237,9 @@ mod tests {
         assert_eq!(life.step(Event::Start), Err(Refused::IsStopped));
         assert!(life.is_wanted() && life.json()["state"] == "stopping");
         life.step(begun(1)).unwrap();
-        assert!(life.must_stop() && life.goes_on());
+        assert!(life.must_stop() && life.goes_on() && life.json()["receives"] == false);
+        life.step(Event::Receives).unwrap();
+        assert!(life.json()["state"] == "stopping" && life.json()["receives"] == true);
         life.step(Event::Ended { complete: true }).unwrap();
         life.step(Event::Start).unwrap();
         assert!(!life.must_stop(), "not that of the next one");

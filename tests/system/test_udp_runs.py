@@ -25,6 +25,16 @@ def start(bench, *words):
     return bench.fadelink("receive", "--udp", PORT, "--json", "--metrics", "127.0.0.1:9470", "--sink", sink, *words)
 
 
+def started(bench, board):
+    """A program whose board has sent a run, and has been asked for its end."""
+    process = start(bench, "--board", ADDRESS)
+    wait_for(lambda: board.registers[ENABLE])
+    board.words()
+    board.end()
+    wait_for(lambda: 0 in board.told)
+    return process
+
+
 def waiting_datagrams(bench):
     """Bytes of datagrams that the program has not taken."""
     (line,) = (line.split() for line in bench.run_in(bench.pc_ns, "ss", "-uanH", f"sport = :{PORT}").splitlines())
@@ -60,11 +70,7 @@ def test_a_run_of_which_nothing_comes_is_missing(bench, board, lost):
 @pytest.mark.parametrize("lost", [1, 126, 127, 128, 200, 255])
 def test_however_many_runs_are_missing(bench, board, lost):
     """Their numbers have 8 bits."""
-    process = start(bench, "--board", ADDRESS)
-    wait_for(lambda: board.registers[ENABLE])
-    board.words()
-    board.end()
-    wait_for(lambda: 0 in board.told)
+    process = started(bench, board)
     board.delivers = False
     for _ in range(lost):
         board.words()
@@ -78,11 +84,7 @@ def test_however_many_runs_are_missing(bench, board, lost):
 @pytest.mark.parametrize("how", ["power", "power behind lost runs", "power, and the run again", "stopped", "directed"])
 def test_what_happens_to_a_board_behind_a_run_is_told(bench, board, how):
     """Its first run is whole, and it has said so. What it had behind that, nobody knows."""
-    process = start(bench, "--board", ADDRESS)
-    wait_for(lambda: board.registers[ENABLE])
-    board.words()
-    board.end()
-    wait_for(lambda: 0 in board.told)
+    process = started(bench, board)
     if how.startswith("power"):
         board.delivers = False
         for _ in range(3 if "lost" in how else 1):
@@ -152,11 +154,7 @@ def test_what_waits_in_the_kernel_is_not_late(bench, board):
 
 def test_a_board_that_does_not_tell_its_runs_is_not_complete(bench, board):
     """It answers until it has been asked for the end of its run."""
-    process = start(bench, "--board", ADDRESS)
-    wait_for(lambda: board.registers[ENABLE])
-    board.words()
-    board.end()
-    wait_for(lambda: 0 in board.told)
+    process = started(bench, board)
     wait_for(lambda: has_come(bench, 10))
     board.is_silent = True
     process.signal(signal.SIGTERM)

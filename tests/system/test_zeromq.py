@@ -8,6 +8,7 @@ import resource
 import socket
 import struct
 import urllib.request
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import zmq
@@ -225,6 +226,31 @@ def test_many_clients_that_each_say_little_take_no_memory(build, zeromq):
     crate.close()
     status, _, err = builder.finish()
     assert status == 0 and err.count("subscribers have too many subscriptions: all are disconnected") == 1, err
+
+
+def test_clients_that_come_and_go_leave_nothing(build):
+    """While no event comes; the builder ends as ever."""
+    port, clients, names = free_ports(1)[0], 100, 700
+    builder = build("--sources", "1", "--streams", 1, "--sink", f"zmq-pub:tcp://127.0.0.1:{port}")
+    crate = Crate(builder.port, 1)
+    crate.send(0)
+    descriptors = f"/proc/{builder.popen.pid}/fd"
+    before = peak(builder.popen), len(os.listdir(descriptors))
+
+    def come_and_go(first):
+        for number in range(first, first + clients * names, names):
+            # Those that are too many are turned away.
+            with contextlib.suppress(ConnectionError, IndexError), socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as client:
+                greet(client, b"XSUB")
+                client.sendall(b"".join(frame_head(9) + b"\1" + (number + name).to_bytes(8, "big") for name in range(names)))
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(come_and_go, range(0, 4 * clients * names, clients * names)))
+    wait_for(lambda: len(os.listdir(descriptors)) < before[1] + 10)
+    assert peak(builder.popen) < before[0] + 150
+    crate.close()
+    status, found, err = builder.finish()
+    assert status == 0 and found["complete"] == 1, (found, err)
 
 
 def has_ended(connection):

@@ -5,8 +5,11 @@ use std::time::{Duration, Instant};
 
 use zmq::{Result, Socket, DONTWAIT};
 
-/// Bytes of different names that all subscribers may have together.
+/// Bytes of different names that all subscribers may have together, and more for each name.
 const BYTES: usize = 256 << 10;
+const NAME: usize = 32;
+/// The same at any time.
+const AT_ONCE: usize = 4 * BYTES;
 /// Messages that are taken at a time. More of them wait.
 const MESSAGES: usize = 1024;
 /// Time in which who says more than one may is turned away: then the others are not too many.
@@ -27,6 +30,9 @@ impl Subscriptions {
     /// The library's.
     pub fn hear(&mut self, socket: &Socket) -> Result<()> {
         for _ in 0..MESSAGES {
+            if self.bytes > AT_ONCE {
+                break;
+            }
             match socket.recv_bytes(DONTWAIT) {
                 Ok(message) => self.take(&message),
                 Err(zmq::Error::EAGAIN | zmq::Error::EINTR) => break,
@@ -39,8 +45,8 @@ impl Subscriptions {
 
     fn take(&mut self, message: &[u8]) {
         match message {
-            [1, name @ ..] => self.bytes += name.len(),
-            [0, name @ ..] => self.bytes = self.bytes.saturating_sub(name.len()),
+            [1, name @ ..] => self.bytes += NAME + name.len(),
+            [0, name @ ..] => self.bytes = self.bytes.saturating_sub(NAME + name.len()),
             // Words of a client to the program.
             _ => {}
         }
@@ -48,7 +54,7 @@ impl Subscriptions {
 
     /// They take more memory than subscribers need, and have done so for a while.
     pub fn are_too_many(&self) -> bool {
-        self.since.is_some_and(|since| since.elapsed() >= LOUD)
+        self.bytes > AT_ONCE || self.since.is_some_and(|since| since.elapsed() >= LOUD)
     }
 }
 
@@ -61,11 +67,11 @@ mod tests {
         let mut all = Subscriptions::default();
         let message = |first: u8, size: usize| [&[first][..], &vec![b'x'; size]].concat();
         for (said, expected) in [
-            (message(1, 7), 7),
-            (message(1, 0), 7),
-            (b"2 is not one".to_vec(), 7),
-            (vec![], 7),
-            (message(0, 7), 0),
+            (message(1, 7), NAME + 7),
+            (message(1, 0), 2 * NAME + 7),
+            (b"2 is not one".to_vec(), 2 * NAME + 7),
+            (vec![], 2 * NAME + 7),
+            (message(0, 7), NAME),
             (message(0, 1), 0),
         ] {
             all.take(&said);

@@ -58,17 +58,20 @@ def test_no_run_begins_where_the_disk_is_full(lab, mounted):
     assert whole_run(lab)[0] == 0
 
 
-def test_a_folder_whose_lock_was_removed_is_of_one_program(lab):
+@pytest.mark.parametrize("removed", [["lock"], ["lock", "control.socket"]])
+def test_a_folder_whose_lock_was_removed_is_of_one_program(lab, removed):
     tcp(lab, start="command")
     process = lab.start()
     wait_for(lambda: (lab.runs / "control.socket").exists())
-    (lab.runs / "lock").unlink()
+    for name in removed:
+        (lab.runs / name).unlink()
     status, _, err = lab.start().finish()
-    assert status == 1 and "control.socket: another `fadelink run` uses the folder, whose lock was removed" in err, err
-    # The second one has made a lock, which the first does not have.
-    status, _, err = lab.bench.run("start", lab.file)
-    told = "lock was removed or replaced, so another `fadelink run` may use the folder: end this one, and start it again"
-    assert status == 1 and told in err and not list(lab.runs.glob("run_*")), err
+    assert status == 1 and "runs: another `fadelink run` uses it; end that, or choose another folder" in err, err
+    assert not any((lab.runs / name).exists() for name in removed)
+    if "control.socket" not in removed:
+        status, _, err = lab.bench.run("start", lab.file)
+        told = "lock was removed or replaced, so another `fadelink run` may use the folder: end this one, and start it again"
+        assert status == 1 and told in err and not list(lab.runs.glob("run_*")), err
     process.signal(signal.SIGTERM)
     process.finish()
     assert not (lab.runs / "control.socket").exists()
@@ -89,7 +92,7 @@ def test_the_socket_of_another_program_is_left(lab):
         _, _, err = process.finish()
         assert path.is_socket() and "control.socket: it is of another program now, and is left" in err, err
         status, _, err = lab.start().finish()
-        assert status == 1 and "another `fadelink run` uses the folder" in err and path.is_socket(), err
+        assert status == 1 and "control.socket: another program listens there" in err and path.is_socket(), err
     # Of a program that is not there any more.
     process = lab.start()
     wait_for(lambda: is_asked(lab, "/start"))

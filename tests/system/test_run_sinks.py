@@ -6,6 +6,7 @@ import pytest
 from support.lab import Lab, fade
 from support.tcp_run import tcp, whole_run
 
+REGISTERS = 'name = "a board"\n'
 READS = "it is a file that `fadelink run` reads itself; expected another name"
 WRITES = "is the name of a file that the run writes itself; expected another name"
 
@@ -26,8 +27,8 @@ def check(lab, **options):
 
 def test_the_files_of_the_program_are_no_sinks(lab):
     lab.file = lab.file.with_name("e.toml")
-    for name in ("registers.toml", "kafka.conf"):
-        (lab.bench.tmp / name).write_text("")
+    (lab.bench.tmp / "registers.toml").write_text(REGISTERS)
+    (lab.bench.tmp / "kafka.conf").write_text("")
     registers = fade("b", 0, 'registers = "registers.toml"')
     for sink in ("file:../../e.toml,overwrite", "file:../lock,overwrite", "hashes:../control.socket", f"file:{lab.file},overwrite",
                  "file:../../registers.toml,overwrite", "hdf5:../../kafka.conf,overwrite"):  # fmt: skip
@@ -62,8 +63,8 @@ def test_no_name_of_a_sink_leads_to_a_file_of_the_program(lab, experiment, sink)
     tmp = lab.bench.tmp
     lab.file = tmp / experiment
     (tmp / "kafka.json").write_text(f"ssl.ca.location={tmp}/key.json\n")
-    for name in ("key.json", "registers.part"):
-        (tmp / name).write_text("")
+    (tmp / "key.json").write_text("")
+    (tmp / "registers.part").write_text(REGISTERS)
     tcp(lab, sink, "file:{board}.dat", more='kafka_config_file = "kafka.json"')
     lab.write(lab.file.read_text() + fade("b", 0, 'registers = "registers.part"\nsinks = ["file:{board}.dat"]'))
     (tmp / "link.toml").symlink_to(experiment)
@@ -131,7 +132,11 @@ def test_a_sink_is_at_the_same_place_wherever_the_program_is_started(lab, made):
         ('folder = "\\u0000"', "folder: `\\0`: expected a path"),
         ('folder = "e.toml"', "folder: `{tmp}/e.toml`: {tmp}/e.toml is not a folder; expected one, or a name that nothing has"),
         ('folder = "e.toml/runs"', "folder: `{tmp}/e.toml/runs`: {tmp}/e.toml is not a folder; expected one, or a name that nothing has"),
-        ('kafka_config_file = "none"', "kafka_config_file: `{tmp}/none`: {tmp}/none: No such file or directory"),
+        ('kafka_config_file = "none"', "kafka_config_file: `{tmp}/none`: No such file or directory"),
+        (f'folder = "{"x" * 256}"', "folder: `{tmp}/" + "x" * 256 + "`: File name too long"),
+        ('stop = [10.0, 2030-12-01T18:00:00Z, "1T", 5.0]', 'stop: `[10.0, 2030-12-01T18:00:00Z, "1T", 5.0]`: expected a table'),
+        ('disk = ["1G", "hold"]', 'disk: `["1G", "hold"]`: expected a table'),
+        ('crates = [["a", 10000]]', 'crates[0]: `["a", 10000]`: expected a table'),
         ("confirm = 5", "confirm: `5`: expected memory or durable"),
         ("http = 5", "http: `5`: expected an IP address and a port, as 127.0.0.1:9470"),
         *(
@@ -158,6 +163,15 @@ def test_a_field_that_is_none_is_told(lab, line, told):
     assert status == 2 and told in err and list(lab.bench.tmp.iterdir()) == [lab.file], err
 
 
+@pytest.mark.parametrize(("text", "told"), [(None, "cannot read {path}: No such file"), ("x", "{path} does not describe registers")])
+def test_a_description_of_registers_that_is_none_is_told(lab, text, told):
+    path = lab.bench.tmp / "muon.toml"
+    if text:
+        path.write_text(text)
+    lab.write(fade("b", 0, 'registers = "muon.toml"'))
+    assert f"fade[0].registers: `muon.toml`: {told.format(path=path)}" in check(lab)
+
+
 @pytest.mark.parametrize(
     ("sink", "told"),
     [
@@ -167,6 +181,7 @@ def test_a_field_that_is_none_is_told(lab, line, told):
         ("file:x/.", "it is the name of a folder; expected that of a file"),
         ("hdf5:../../data", "/data is a folder; expected the name of a file"),
         ("file:../../runs", "/runs is a folder; expected the name of a file"),
+        ("file:../run_000005/a.dat", "/runs/run_000005 is the name of the folder of a run; expected another name"),
         ("file:../run_000005", "/runs/run_000005 is the name of the folder of a run; expected another name"),
         ("file:{Run}.dat", "`{Run}` is replaced by nothing; expected {board}, {run}, {stream}"),
         ("file:a\0b", "it has a zero byte; expected the name of a file"),
@@ -196,18 +211,29 @@ def test_a_socket_of_a_sink_is_no_file_of_the_program(lab, name):
         (["tcp 10000", "crates 10000"], "crates[0].port: `10000`: tcp[0].port has this port; expected another one"),
         (["http 127.0.0.1:10000", "tcp 10000"], "tcp[0].port: `10000`: http has this port; expected another one"),
         (["http 127.0.0.1:9000", "crates 1", "web 127.0.0.1:9000"], "crates[0].web: `9000`: http has this port; expected another one"),
+        (["http [::ffff:127.0.0.1]:10000", "crates 10000"], "crates[0].port: `10000`: http has this port; expected another one"),
+        (["http [::]:10000", "crates 10000"], "crates[0].port: `10000`: http has this port; expected another one"),
+        (["http [::1]:10000", "crates 10000"], None),
+        (["http 127.0.0.1:0", "crates 1", "web 127.0.0.1:0"], None),
+        (["http 127.0.0.1:9000", "crates 1", "sinks zmq-pub:tcp://*:9000"], "crates[0].sinks: `9000`: http has this port; expected another one"),
+        (["crates 9000", "sinks zmq-push:tcp://[::]:9000"], "crates[0].port: `9000`: crates[0].sinks has this port; expected another one"),
+        (["crates 1", "sinks zmq-pub:tcp://lo:9000", "crates 9000"], None),
         (["crates 10000", "listen 127.0.0.2", "crates 10000", "listen 127.0.0.3"], None),
         (["tcp 10000", "tcp 10000"], None),
     ],
 )
 def test_ports_that_two_have_are_told(lab, ports, told):
+    def has_sinks(ports, number):
+        return any(line.startswith("sinks") for line in ports[number + 1 : number + 2])
+
     text = ""
     for number, line in enumerate(ports):
         kind, value = line.split()
         board = f"[[{kind}]]\nname = 'b{number}'\nport = {value}\n"
         text += {
             "tcp": board + f"address = '10.9.0.{number + 2}'\n",
-            "crates": board + "window_ns = 4096\nexpect = 1\nsinks = ['file:{board}.dat']\n",
+            "crates": board + "window_ns = 4096\nexpect = 1\n" + "sinks = ['file:{board}.dat']\n" * (not has_sinks(ports, number)),
+            "sinks": f"sinks = ['file:{{board}}.dat', '{value}']\n",
         }.get(kind, f"{kind} = '{value}'\n")
     lab.write(text)
     err = check(lab)

@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 from support.control import ask, state, waits
 from support.lab import Lab, fade
-from support.netns import wait_for
+from support.netns import sh, wait_for
 from support.tcp_run import WORDS, board, has_come, is_asked, tcp
+from support.udp_software_board import ADDRESS, UdpBoard
 
 
 @pytest.fixture
@@ -218,18 +219,35 @@ def test_an_answer_that_is_none_is_told_with_its_socket(lab, wish, answer):
     assert status == 1 and not out and "control.socket: `fadelink run` gave no answer: " in err, (status, out, err)
 
 
-def test_a_start_waits_until_a_board_obeys(lab):
+@pytest.mark.parametrize("kind", ["fade10g", "fade1", "udp"])
+def test_a_start_waits_until_a_board_obeys(lab, kind):
     """A board that does not answer is an error of the start; one that does is waited for."""
-    lab.write('start = "command"\n' + fade("a"))
+    sh("ip", "-n", lab.bench.pc_ns, "link", "set", "lo", "up")
+    tables = {
+        "fade10g": fade("a"),
+        "fade1": fade("a", more='protocol = "fade1"'),
+        "udp": f'[[udp]]\nname = "a"\naddress = "{ADDRESS}"\nport = 10000\n',
+    }
+    lab.write('start = "command"\n' + tables[kind])
     process = lab.start()
     wait_for(lambda: (lab.runs / "control.socket").exists())
-    status, out, err = lab.bench.run("start", lab.file)
-    assert status == 1 and not out and "the run has failed: run 1 has not begun: " in err, (out, err)
+    # One with FADE v1 need not answer.
+    if kind != "fade1":
+        status, out, err = lab.bench.run("start", lab.file)
+        assert status == 1 and not out and "the run has failed: run 1 has not begun: " in err, (out, err)
     assert state(lab)["run"] is None and not list(lab.runs.glob("run_*"))
-    lab.bench.sim()
-    status, out, err = lab.bench.run("start", lab.file)
-    assert status == 0 and json.loads(out)["state"] == "running" and json.loads(out)["run"] == 1, (out, err)
-    status, out, err = lab.bench.run("stop", lab.file)
+    with contextlib.ExitStack() as stack:
+        if kind == "udp":
+            board = stack.enter_context(contextlib.closing(UdpBoard(lab.bench)))
+        else:
+            lab.bench.sim(*(["--protocol", "fade1", "--phy", "gmii", "--gap", 1600] if kind == "fade1" else []))
+        status, out, err = lab.bench.run("start", lab.file)
+        assert status == 0 and json.loads(out)["state"] == "running" and json.loads(out)["run"] == 1, (out, err)
+        if kind == "udp":
+            board.words()
+        elif kind == "fade1":
+            wait_for(lambda: state(lab)["bytes"])
+        status, out, err = lab.bench.run("stop", lab.file)
     assert status == 0 and json.loads(out)["complete"], (out, err)
     process.signal(signal.SIGTERM)
     process.finish()
@@ -260,8 +278,10 @@ def test_no_run_begins_with_a_file_that_has_changed(lab):
     text = lab.file.read_text()
     process = lab.start()
     wait_for(lambda: (lab.runs / "control.socket").exists())
-    for change in (text.replace("10000", "10007"), text + "garbage =", "", "\xe9"):
-        lab.file.write_text(change, encoding="latin-1")
+    lab.file.unlink()
+    for change in (None, text.replace("10000", "10007"), text + "garbage =", "", "\xe9"):
+        if change is not None:
+            lab.file.write_text(change, encoding="latin-1")
         status, out, err = lab.bench.run("start", lab.runs)
         assert status == 1 and f"{lab.file} has changed since `fadelink run` has read it; end that program, and start it again" in err, (out, err)
     lab.file.write_text(text)
@@ -282,5 +302,25 @@ def test_no_run_begins_with_a_file_that_has_changed(lab):
     lab.file.write_text(text + "garbage =")
     status, _, err = lab.bench.run("stop", lab.file)
     assert status == 2 and "or expected the folder of the runs in its place" in err, err
+    process.signal(signal.SIGTERM)
+    process.finish()
+
+
+def test_no_run_begins_for_another_file(lab):
+    """Of the same folder: a copy, in which the next run is prepared."""
+    tcp(lab, start="command")
+    process = lab.start()
+    wait_for(lambda: (lab.runs / "control.socket").exists())
+    text, other = lab.file.read_text(), lab.file.with_name("other.toml")
+    for change in ("title = 'another'\n" + text, text.replace("{board}.dat", "b.dat")):
+        other.write_text(change)
+        status, out, err = lab.bench.run("start", other)
+        assert status == 1 and not out and f"has read {lab.file}, which differs from this file" in err and not list(lab.runs.glob("run_*")), err
+    other.write_text(text)
+    assert lab.bench.run("start", other)[0] == 0
+    board(lab).close()
+    # To end a run any of them will do.
+    other.write_text("title = 'another'\n" + text)
+    assert lab.bench.run("stop", other)[0] == 0
     process.signal(signal.SIGTERM)
     process.finish()

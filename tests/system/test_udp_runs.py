@@ -3,13 +3,14 @@
 import contextlib
 import os
 import signal
+import socket
 import time
 
 import numpy as np
 import pytest
 from support.crate import reasons
 from support.netns import report, wait_for
-from support.udp_software_board import ADDRESS, ENABLE, PEER_IP, PEER_PORT, UdpBoard
+from support.udp_software_board import ADDRESS, ENABLE, PEER_IP, PEER_PORT, UdpBoard, datagram
 
 PORT = 10000
 
@@ -197,3 +198,46 @@ def test_the_end_of_a_run_from_before_is_not_of_the_streams(bench, board):
     process.signal(signal.SIGTERM)
     status, found = report(process.finish())
     assert (status, found["verdict"], found["dropped"]["other_run"]) == (0, "complete", 4), found
+
+
+@pytest.mark.parametrize("how", ["nothing", "lost", "stopped", "power"])
+def test_who_does_not_wait_for_the_boards_has_no_complete_data(bench, board, how):
+    """The first run is whole; the second signal comes before the board has told which runs it had."""
+    process = started(bench, board)
+    wait_for(lambda: has_come(bench, 10))
+    if how != "nothing":
+        board.delivers = False
+        board.words()
+        board.end()
+    if how == "stopped":
+        board.registers[ENABLE] = 0
+    elif how == "power":
+        board.lose_power()
+    board.is_silent, before = True, board.answered
+    process.signal(signal.SIGTERM)
+    # It is asked by who stops it.
+    wait_for(lambda: board.answered != before)
+    process.signal(signal.SIGTERM)
+    status, found = report(process.finish())
+    assert (status, found["verdict"]) == (3, "incomplete") and "board" in reasons(found), found
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_words_from_another_port_of_a_board_are_foreign(bench, board, first):
+    process = start(bench, "--board", ADDRESS)
+    wait_for(lambda: board.registers[ENABLE])
+    with bench.in_namespace(bench.pc_ns, lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) as other:
+        other.bind((ADDRESS, 50000))
+        if not first:
+            board.words(5)
+        for counter in range(10):
+            other.sendto(datagram(counter, [7] * 4), ("127.0.0.1", PORT))
+        wait_for(lambda: has_come(bench, 10 if first else 5))
+        board.words(5)
+        board.end()
+        wait_for(lambda: 0 in board.told)
+    process.signal(signal.SIGTERM)
+    status, found = report(process.finish())
+    (stream,) = found["streams"]
+    assert (status, stream["verdict"], found["dropped"]["other_run"]) == (3, "incomplete", 9 if first else 10), found
+    assert "foreign" in reasons(stream), found

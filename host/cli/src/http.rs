@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use axum::http::{header, StatusCode};
+use axum::http::{header, HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::serve::Listener;
@@ -30,11 +30,11 @@ pub struct Refused(pub String);
 pub trait Control: Send + Sync {
     /// What goes on.
     fn state(&self) -> Value;
-    /// Asks for the begin of a run, and tells what goes on then.
+    /// Asks for the begin of a run, and tells what goes on then. `file`: hash of the file that it is to be of.
     ///
     /// # Errors
     /// Why that is not possible now.
-    fn start(&self) -> Result<Value, Refused>;
+    fn start(&self, file: Option<&str>) -> Result<Value, Refused>;
     /// Asks for the end of the run, and tells what goes on then.
     ///
     /// # Errors
@@ -64,12 +64,17 @@ fn answer(result: Result<Value, Refused>) -> Response {
     }
 }
 
+/// The file that who asks has in mind, by its BLAKE3 hash (`If-Match`, RFC 9110 section 13.1.1).
+fn file_of(head: &HeaderMap) -> Option<&str> {
+    head.get(header::IF_MATCH)?.to_str().ok().map(|tag| tag.trim_matches('"'))
+}
+
 /// The same with `GET /run`, `POST /start` and `POST /stop`.
 pub fn routes(control: Arc<dyn Control>) -> Router {
     let (starting, stopping) = (control.clone(), control.clone());
     common()
         .route("/run", get(move || async move { Json(control.state()) }))
-        .route("/start", post(move || async move { answer(starting.start()) }))
+        .route("/start", post(move |head: HeaderMap| async move { answer(starting.start(file_of(&head))) }))
         .route("/stop", post(move || async move { answer(stopping.stop()) }))
 }
 

@@ -2,7 +2,7 @@
 //! order, however often it comes; where it is ignored (nohup), nothing ends.
 
 use std::io;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{mpsc, Arc};
 use std::time::Duration;
 
@@ -64,8 +64,13 @@ pub struct Interrupts {
     must_hold: Arc<AtomicBool>,
     must_cut: Arc<AtomicBool>,
     has_failed: Arc<AtomicBool>,
-    has_begun: Arc<AtomicBool>,
+    begun: Arc<AtomicU8>,
 }
+
+/// A source was asked to begin.
+const ASKED: u8 = 1;
+/// A source has begun.
+const BEGUN: u8 = 2;
 
 impl Interrupts {
     /// From now on. `json`: the user wants the report so.
@@ -129,12 +134,22 @@ impl Interrupts {
 
     /// A source has begun: its data is kept.
     pub fn begin(&self) {
-        self.has_begun.store(true, Ordering::Relaxed);
+        self.begun.store(BEGUN, Ordering::Relaxed);
     }
 
     /// A source has begun.
     pub fn has_begun(&self) -> bool {
-        self.has_begun.load(Ordering::Relaxed)
+        self.begun.load(Ordering::Relaxed) == BEGUN
+    }
+
+    /// A source was asked to begin that need not answer.
+    pub fn ask(&self) {
+        self.begun.fetch_max(ASKED, Ordering::Relaxed);
+    }
+
+    /// A source has begun, or was asked to and need not answer.
+    pub fn may_have_begun(&self) -> bool {
+        self.begun.load(Ordering::Relaxed) >= ASKED
     }
 
     /// The end was asked for.

@@ -42,7 +42,7 @@ impl Args {
     pub fn begin(&self) -> Result<(), Usage> {
         let mut settings = ClientSettings::default();
         if let Some(path) = &self.kafka_config_file {
-            settings.read(path).map_err(|error| Usage(format!("--kafka-config-file: {error}")))?;
+            settings.read(path).map_err(|error| Usage(format!("--kafka-config-file: {}: {error}", path.display())))?;
         }
         for text in &self.kafka_config {
             settings.add(text).map_err(|error| Usage(format!("--kafka-config: {error}")))?;

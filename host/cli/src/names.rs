@@ -174,7 +174,7 @@ impl Shown {
 impl Names {
     fn from_file(path: &Path) -> anyhow::Result<Names> {
         let shown = path.display();
-        let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {shown}"))?;
+        let text = fadelink_sinks::settings::read(path).with_context(|| format!("cannot read {shown}"))?;
         Names::parse(&text).with_context(|| format!("{shown} does not describe registers (docs/boards.md tells how)"))
     }
 

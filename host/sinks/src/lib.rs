@@ -23,6 +23,7 @@ mod pipe;
 mod places;
 mod recover;
 mod report;
+pub mod settings;
 pub mod share;
 mod sink;
 mod spec;

@@ -73,7 +73,7 @@ impl GroupSettings {
 
     /// True of boards that are asked to begin, and answer.
     pub fn obeys(&self) -> bool {
-        matches!(self, GroupSettings::Fade(_))
+        matches!(self, GroupSettings::Fade(_) | GroupSettings::Udp(_))
     }
 
     /// Begins to receive, when that is there by which the boards are reached: their wait is also for that.

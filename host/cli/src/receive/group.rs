@@ -53,6 +53,12 @@ impl Outcome {
         Outcome { state, may_go_on: false, key, boards, reasons: whole.reasons().to_vec(), others }
     }
 
+    /// Of boards that were waited for until the end, for this reason.
+    pub fn of_what_is_absent(why: Reason) -> Outcome {
+        let (boards, others) = (Vec::new(), Map::new());
+        Outcome { state: State::Incomplete, may_go_on: false, key: "boards", boards, reasons: vec![why], others }
+    }
+
     /// What belongs to no board, with the reasons.
     pub fn of_the_whole(&mut self) -> Map<String, Value> {
         let mut all = std::mem::take(&mut self.others);

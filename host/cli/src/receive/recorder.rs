@@ -133,6 +133,8 @@ impl Recorder {
 
     /// Takes the next words. It waits for sinks that are slow, where they may make it wait.
     pub fn take(&mut self, block: &Block) {
+        // Who has data has begun at the latest.
+        self.interrupts.begin();
         self.outlets.offer(block);
         if let Some(verifier) = &mut self.verifier {
             verifier.check(&block.data);

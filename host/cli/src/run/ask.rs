@@ -51,11 +51,16 @@ async fn connect(path: &Path) -> io::Result<net::UnixStream> {
 
 /// Asks, and gives the answer.
 async fn ask(socket: &Path, method: Method, path: &str) -> anyhow::Result<Value> {
+    ask_for(socket, method, path, None).await
+}
+
+/// The same with the hash of the file that it is about, if there is one.
+async fn ask_for(socket: &Path, method: Method, path: &str, file: Option<&str>) -> anyhow::Result<Value> {
     let place = socket.display();
     let asked = async {
         let stream = connect(socket).await;
         let stream = stream.with_context(|| format!("{place}: no `fadelink run` of this experiment is there"))?;
-        let answer = answer(stream, method, path).await;
+        let answer = answer(stream, method, path, file).await;
         answer.with_context(|| format!("{place}: `fadelink run` gave no answer"))
     };
     let (status, answer) = tokio::time::timeout(PATIENCE, asked)
@@ -68,11 +73,20 @@ async fn ask(socket: &Path, method: Method, path: &str) -> anyhow::Result<Value>
     }
 }
 
-async fn answer(stream: net::UnixStream, method: Method, path: &str) -> anyhow::Result<(StatusCode, Value)> {
+async fn answer(
+    stream: net::UnixStream,
+    method: Method,
+    path: &str,
+    file: Option<&str>,
+) -> anyhow::Result<(StatusCode, Value)> {
     let stream = TokioIo::new(UnixStream::from_std(stream)?);
     let (mut sender, connection) = hyper::client::conn::http1::handshake(stream).await?;
     tokio::spawn(connection);
-    let request = Request::builder().method(method).uri(path).header("host", "fadelink").body(Body::empty())?;
+    let mut request = Request::builder().method(method).uri(path).header("host", "fadelink");
+    if let Some(hash) = file {
+        request = request.header("if-match", format!("\"{hash}\""));
+    }
+    let request = request.body(Body::empty())?;
     let response = sender.send_request(request).await?;
     let status = response.status();
     let body = response.into_body().collect().await?.to_bytes();
@@ -116,8 +130,8 @@ fn fate(answer: &Value, asked: u64) -> Fate {
 }
 
 /// Waits for the begin of the next run.
-async fn start(socket: &Path) -> anyhow::Result<Value> {
-    let asked = asked_for(&ask(socket, Method::POST, "/start").await?)?;
+async fn start(socket: &Path, file: Option<&str>) -> anyhow::Result<Value> {
+    let asked = asked_for(&ask_for(socket, Method::POST, "/start", file).await?)?;
     loop {
         let answer = ask(socket, Method::GET, "/run").await?;
         match fate(&answer, asked) {
@@ -209,7 +223,7 @@ pub fn run(args: &Args, wish: Wish) -> anyhow::Result<ExitCode> {
     let answer = runtime.block_on(async {
         let socket = runs.join(SOCKET);
         match wish {
-            Wish::Start => start(&socket).await,
+            Wish::Start => start(&socket, experiment::hash_of(&args.file).as_deref()).await,
             Wish::Stop => stop(&socket).await,
         }
     })?;

@@ -1,5 +1,7 @@
 //! The begin of the groups of a run, and the removal of a run of which none begins.
 
+use std::cell::RefCell;
+
 use anyhow::anyhow;
 use serde_json::Value;
 
@@ -19,7 +21,7 @@ pub fn begin(
     settings: Vec<GroupSettings>,
     interrupts: &Interrupts,
     look: Look<'_>,
-    begun: &mut Vec<Box<dyn Group>>,
+    begun: &RefCell<Vec<Box<dyn Group>>>,
 ) -> anyhow::Result<()> {
     let waiting = Waiting::new(look);
     let mut settings: Vec<_> = settings.into_iter().enumerate().collect();
@@ -27,13 +29,16 @@ pub fn begin(
     let mut places = Vec::new();
     let begin = || {
         for (place, settings) in settings {
-            begun.push(settings.begin(interrupts, &waiting)?);
+            // Those before it are looked after meanwhile.
+            let group = settings.begin(interrupts, &waiting)?;
+            begun.borrow_mut().push(group);
             places.push(place);
         }
         Ok(())
     };
     let result = begin();
     // They are reported in the order of the file.
+    let mut begun = begun.borrow_mut();
     let mut placed: Vec<_> = places.into_iter().zip(begun.drain(..)).collect();
     placed.sort_by_key(|(place, _)| *place);
     begun.extend(placed.into_iter().map(|(_, group)| group));

@@ -75,9 +75,7 @@ fn remove_left(path: &Path) -> io::Result<()> {
 }
 
 fn in_use() -> io::Error {
-    io::Error::other(
-        "another `fadelink run` uses the folder, whose lock was removed; end that, or choose another folder",
-    )
+    io::Error::other("another program listens there; end that, or choose another folder")
 }
 
 /// Connects to a socket, and does not wait for its program.
@@ -180,14 +178,21 @@ impl Control for Controlled {
         self.lock().json()
     }
 
-    fn start(&self) -> Result<Value, Refused> {
+    fn start(&self, file: Option<&str>) -> Result<Value, Refused> {
         let mut state = self.lock();
-        // Its user would have a run with settings that are not in it.
-        if !state.life.goes_on() && self.file.has_changed() {
+        if !state.life.goes_on() {
+            // Its user would have a run with settings that are not in it.
             let path = self.file.path.display();
-            return Err(Refused(format!(
-                "{path} has changed since `fadelink run` has read it; end that program, and start it again"
-            )));
+            if self.file.has_changed() {
+                return Err(Refused(format!(
+                    "{path} has changed since `fadelink run` has read it; end that program, and start it again"
+                )));
+            }
+            if file.is_some_and(|file| file != self.file.hash()) {
+                return Err(Refused(format!(
+                    "`fadelink run` has read {path}, which differs from this file; end that program, and start it with this file"
+                )));
+            }
         }
         state.ask(Event::Start)
     }

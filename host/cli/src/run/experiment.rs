@@ -8,6 +8,7 @@ use std::path::{absolute, Path, PathBuf};
 
 use anyhow::Context;
 use fadelink_receiver::WrongField;
+use fadelink_sinks::settings;
 use schemars::{schema_for, JsonSchema};
 use serde::{Deserialize, Serialize};
 use toml::de::DeTable;
@@ -167,6 +168,8 @@ pub struct File {
     pub path: PathBuf,
     /// Its text.
     pub text: String,
+    /// It can be read again: a pipe is read once.
+    is_kept: bool,
     /// What it says.
     pub experiment: Experiment,
 }
@@ -182,12 +185,18 @@ pub fn runs_of(path: &Path) -> anyhow::Result<PathBuf> {
         #[serde(default = "runs", deserialize_with = "crate::text::path")]
         folder: PathBuf,
     }
-    let text = std::fs::read_to_string(path).with_context(|| format!("{}", path.display()))?;
+    let text = settings::read(path).with_context(|| format!("{}", path.display()))?;
     let Folder { folder } = toml::from_str(&text).map_err(|error| {
         let (line, what) = (error.span().map_or(1, |span| line(&text, span.start)), in_words(&error, &text));
         Usage(format!("{}: line {line}: {what}; or expected the folder of the runs in its place", path.display()))
     })?;
     folder_beside(path, &folder)
+}
+
+/// The BLAKE3 hash of a file; `None`: it is not a file that can be read.
+pub fn hash_of(path: &Path) -> Option<String> {
+    let text = std::fs::read(path).ok().filter(|_| path.is_file());
+    text.map(|text| blake3::hash(&text).to_hex().to_string())
 }
 
 /// Absolute: what sinks say of it is the same wherever the program was started.
@@ -202,16 +211,21 @@ impl File {
     /// # Errors
     /// It cannot be read, or a field is wrong.
     pub fn read(path: &Path) -> anyhow::Result<File> {
-        let text = std::fs::read_to_string(path).with_context(|| format!("{}", path.display()))?;
+        let text = settings::read(path).with_context(|| format!("{}", path.display()))?;
         let mut experiment = parse(&text).map_err(|error| Usage(format!("{}: {error}", path.display())))?;
         experiment.folder = folder_beside(path, &experiment.folder)?;
         experiment.kafka_config_file = experiment.kafka_config_file.map(|other| path.with_file_name(other));
-        Ok(File { path: path.to_owned(), text, experiment })
+        Ok(File { path: path.to_owned(), text, is_kept: path.is_file(), experiment })
     }
 
-    /// True if something else is in it now. A pipe is read once.
+    /// True if something else is in it now, or it is not there any more.
     pub fn has_changed(&self) -> bool {
-        self.path.is_file() && std::fs::read(&self.path).is_ok_and(|text| text != self.text.as_bytes())
+        self.is_kept && hash_of(&self.path).is_none_or(|found| found != self.hash())
+    }
+
+    /// The BLAKE3 hash of its text.
+    pub fn hash(&self) -> String {
+        blake3::hash(self.text.as_bytes()).to_hex().to_string()
     }
 
     fn at_line(&self, begin: usize, field: &str, what: &str) -> Usage {

@@ -13,6 +13,7 @@ use fadelink_runs::files::{
 };
 use fadelink_sinks::durable;
 use rustix::fs::{flock, open, FlockOperation, Mode, OFlags};
+use rustix::io::Errno;
 
 use super::places;
 use crate::exit::Usage;
@@ -27,6 +28,8 @@ pub struct Runs {
     folder: PathBuf,
     /// Its content is the number of the last run that has begun: that is not given again when the folder of the run is moved away.
     lock: File,
+    /// The folder itself is locked, too: whatever happens to the files in it, it has one program.
+    _folder: File,
 }
 
 /// The folder of one run.
@@ -167,7 +170,10 @@ pub fn check_place(folder: &Path) -> Result<(), String> {
     let real = places::real(folder);
     match real.ancestors().find(|path| path.symlink_metadata().is_ok()).filter(|path| !path.is_dir()) {
         Some(other) => Err(format!("{} is not a folder; expected one, or a name that nothing has", other.display())),
-        None => Ok(()),
+        None => match real.symlink_metadata() {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error.to_string()),
+            _ => Ok(()),
+        },
     }
 }
 
@@ -180,6 +186,15 @@ impl Runs {
         let named = || format!("folder {}", folder.display());
         check_name(folder)?;
         fs::create_dir_all(folder).with_context(named)?;
+        let take = |file: &File| match flock(file, FlockOperation::NonBlockingLockExclusive) {
+            Err(Errno::WOULDBLOCK) => {
+                Err(anyhow::anyhow!("{}: another `fadelink run` uses it; end that, or choose another folder", named()))
+            }
+            taken => Ok(taken.map_err(io::Error::from)),
+        };
+        let itself = File::open(folder).with_context(named)?;
+        // A network file system may lock files alone.
+        let _ = take(&itself)?;
         // What a link leads to is not this program's.
         let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let open = |more| open(folder.join(LOCK), flags | more, Mode::from_raw_mode(0o666)).map_err(io::Error::from);
@@ -193,16 +208,11 @@ impl Runs {
             "{}: {LOCK}: expected a file of its own, with no other name; remove it",
             named()
         );
-        flock(&lock, FlockOperation::NonBlockingLockExclusive).map_err(|error| match error {
-            rustix::io::Errno::WOULDBLOCK => {
-                anyhow::anyhow!("{}: another `fadelink run` uses it; end that, or choose another folder", named())
-            }
-            error => anyhow::Error::from(io::Error::from(error)).context(named()),
-        })?;
+        take(&lock)?.with_context(named)?;
         // Absolute, as messages and manifests name it.
         let folder = folder.canonicalize().with_context(named)?;
         check_name(&folder)?;
-        let runs = Runs { folder, lock };
+        let runs = Runs { folder, lock, _folder: itself };
         if is_new {
             // On a full disk this is told when a run begins.
             let _ = runs.note(0);

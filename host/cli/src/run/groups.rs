@@ -1,7 +1,7 @@
 //! The boards of an experiment as groups that are received together.
 
 use std::collections::{BTreeMap, HashMap};
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -121,6 +121,12 @@ pub fn check(file: &File) -> Result<(), Usage> {
     let folder = &file.experiment.folder;
     folder::check_name(folder)?;
     folder::check_place(folder).map_err(|what| file.error_of("folder", &folder.to_string_lossy(), &what))?;
+    for (at, board) in each("fade", &file.experiment.fade) {
+        if let Some(path) = &board.registers {
+            crate::names::read(Some(&file.path.with_file_name(path)))
+                .map_err(|error| file.wrong(at, &WrongField::new("registers", path.display(), format!("{error:#}"))))?;
+        }
+    }
     Reader::new(file, Stage::Before, (folder.join("run"), ""), None).read().map(drop)
 }
 
@@ -133,6 +139,14 @@ fn is_name(name: &str) -> bool {
         && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
 }
 
+/// Where an endpoint of ZeroMQ listens; `None`: not at a port that is known, or at an interface.
+fn listens_at(endpoint: &str) -> Option<SocketAddr> {
+    let (host, port) = endpoint.strip_prefix("tcp://")?.rsplit_once(':')?;
+    let host = host.trim_matches(['[', ']']);
+    let address = if host == "*" { IpAddr::V4(Ipv4Addr::UNSPECIFIED) } else { host.parse().ok()? };
+    Some(SocketAddr::new(address, port.parse().ok()?))
+}
+
 impl<'a> Reader<'a> {
     fn new(
         file: &'a File,
@@ -142,7 +156,12 @@ impl<'a> Reader<'a> {
     ) -> Reader<'a> {
         let own = OwnFiles::of(file, stage.number(&folder).map(|_| &*folder));
         let (names, places, files) = (Vec::new(), HashMap::new(), Vec::new());
-        let listeners = file.experiment.http.map(|address| (address, "http".to_owned())).into_iter().collect();
+        let listeners = file
+            .experiment
+            .http
+            .map(|http| (SocketAddr::new(http.ip().to_canonical(), http.port()), "http".to_owned()))
+            .into_iter()
+            .collect();
         Reader { file, stage, folder, run, resumed, names, places, files, own, listeners }
     }
 
@@ -164,9 +183,13 @@ impl<'a> Reader<'a> {
 
     /// Nobody else listens at an address of this computer.
     fn listen(&mut self, at: At, field: &str, address: SocketAddr) -> Result<(), Usage> {
+        let address = SocketAddr::new(address.ip().to_canonical(), address.port());
+        // Who listens at all addresses of version 6 has those of version 4, too.
+        let has = |one: SocketAddr, other: SocketAddr| {
+            one.ip() == other.ip() || (one.ip().is_unspecified() && (one.is_ipv6() || other.is_ipv4()))
+        };
         let meets = |(other, _): &&(SocketAddr, String)| {
-            let is_any = address.ip().is_unspecified() || other.ip().is_unspecified();
-            other.port() == address.port() && (other.ip() == address.ip() || is_any)
+            address.port() == other.port() && address.port() != 0 && (has(address, *other) || has(*other, address))
         };
         if let Some((_, other)) = self.listeners.iter().find(meets) {
             let what = format!("`{}`: {other} has this port; expected another one", address.port());
@@ -221,16 +244,22 @@ impl<'a> Reader<'a> {
             let error = |what: String| self.file.error(at, "sinks", &format!("`{text}`: {what}"));
             let path = places::named(&self.folder.join(&spec.place));
             let names = spec.kind.places(&path.to_string_lossy());
-            names.iter().try_for_each(own::check_names).map_err(error)?;
+            names
+                .iter()
+                .try_for_each(|sink| own::check_names(sink).and_then(|()| self.own.check(sink)))
+                .map_err(error)?;
             if self.stage != Stage::HasBegun {
                 places::check(&self.folder, &spec.place).map_err(error)?;
             }
-            names.iter().try_for_each(|sink| self.own.check(sink)).map_err(error)?;
         } else if let Some(path) = spec.place.strip_prefix("ipc://").filter(|path| !path.starts_with('@')) {
             let socket = Places::new(places::named(path.as_ref()), false);
             self.own.check(&socket).map_err(|what| self.file.error(at, "sinks", &format!("`{text}`: {what}")))?;
         }
-        self.place(at, text, &mut spec.place, board, Some(&spec.kind))
+        self.place(at, text, &mut spec.place, board, Some(&spec.kind))?;
+        match listens_at(&spec.place).filter(|_| !spec.kind.is_path()) {
+            Some(address) => self.listen(at, "sinks", address),
+            None => Ok(()),
+        }
     }
 
     /// Puts a sink where this board has it; no other may be there.

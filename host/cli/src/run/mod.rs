@@ -1,22 +1,22 @@
 //! `fadelink run`: receives as the file of an experiment says, into a folder for each run (docs/runs.md).
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::Context;
 use fadelink_runs::files::EXPERIMENT;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::board::{ConfirmAt, GroupSettings};
+use crate::board::GroupSettings;
 use crate::exit::{self, Usage};
 use crate::interrupts::Interrupts;
-use crate::metrics::Meter;
 use crate::progress::{Goal, Progress, Unit};
-use crate::receive::{drive, measure, Group, Outcome, LOOK, NOT_KEPT};
+use crate::receive::{drive, Group, Outcome, NOT_KEPT};
 use crate::text::{Seconds, Start};
 use crate::verdict::{Reason, State};
 use crate::{health, http, log, metrics};
@@ -41,20 +41,20 @@ mod places;
 mod replay;
 mod schema;
 mod values;
+mod watch;
 
 pub use ask::{run as ask, Args as AskArgs, Wish};
 pub use check::{run as check, Args as CheckArgs};
 use control::Controlled;
-use experiment::{File, Full};
+use experiment::File;
 use folder::{RunFolder, Runs};
 use groups::Resumed;
 use life::Event;
 use manifest::Manifest;
 use next::{next, unfinished};
 pub use replay::{run as replay, Args as ReplayArgs};
+use watch::Watch;
 
-/// How often is noted how long a run has gone on.
-const NOTED: Duration = Duration::from_secs(1);
 /// How often is looked for what begins a run.
 const TICK: Duration = Duration::from_millis(20);
 
@@ -82,142 +82,6 @@ pub struct Args {
     /// Show no progress
     #[arg(long)]
     quiet: bool,
-}
-
-/// What ends a run.
-struct Watch<'a> {
-    file: &'a File,
-    interrupts: &'a Interrupts,
-    /// Of this run.
-    part: Interrupts,
-    control: &'a Controlled,
-    folder: &'a RunFolder,
-    manifest: &'a mut Manifest,
-    begun: Instant,
-    /// How long it had gone on before, of a run that goes on.
-    before: Duration,
-    looked: Option<Instant>,
-    /// How long it had gone on when that was noted.
-    noted: Duration,
-    ended_by: Option<&'static str>,
-    /// Free bytes when the end was asked for, of the reserve.
-    room: Option<u64>,
-    meter: Meter,
-}
-
-impl Watch<'_> {
-    fn reason(&self, bytes: u64) -> anyhow::Result<Option<&'static str>> {
-        let experiment = &self.file.experiment;
-        let stop = &experiment.stop;
-        let free = || folder::free_space(&self.folder.path);
-        let reserve = experiment.disk.reserve.0 .0;
-        Ok(if self.interrupts.must_stop() {
-            Some("signal")
-        } else if self.control.must_stop() {
-            Some("command")
-        } else if stop.duration.is_some_and(|limit| self.gone_on() >= Duration::from(limit)) {
-            Some("duration")
-        } else if stop.time.is_some_and(|time| Timestamp::now() >= time.0) {
-            Some("time")
-        } else if stop.size.is_some_and(|size| bytes >= size.0 .0) {
-            Some("size")
-        } else if self.part.must_stop() {
-            Some("boards")
-        } else if experiment.disk.full == Full::Stop && free()? < reserve {
-            tracing::warn!("the run ends: less than {reserve} bytes are free on its disk (disk.reserve)");
-            Some("disk")
-        } else {
-            None
-        })
-    }
-
-    fn hold(&self) -> anyhow::Result<()> {
-        let disk = &self.file.experiment.disk;
-        // At the end what is in the rings is written in any case.
-        if disk.full != Full::Hold || self.part.must_stop() {
-            return Ok(());
-        }
-        let is_full = folder::free_space(&self.folder.path)? < disk.reserve.0 .0;
-        if is_full != self.part.must_hold() {
-            self.part.hold(is_full);
-            if is_full {
-                tracing::warn!("the boards wait: less than {} bytes are free (disk.reserve)", disk.reserve.0 .0);
-            } else {
-                tracing::info!("the boards go on: there is space again");
-            }
-        }
-        Ok(())
-    }
-
-    /// At the end, half of the reserve is for what is on its way: of a board that sends on no more is written then.
-    fn cut(&mut self) -> anyhow::Result<()> {
-        if !self.part.must_stop() || self.part.must_cut() {
-            return Ok(());
-        }
-        let free = folder::free_space(&self.folder.path)?;
-        let room = *self.room.get_or_insert(free.min(self.file.experiment.disk.reserve.0 .0));
-        if free < room / 2 {
-            tracing::warn!("boards that send on are cut off: less than {} bytes are free (disk.reserve)", room / 2);
-            self.part.cut();
-        }
-        Ok(())
-    }
-
-    fn show_run(&self) {
-        let held = if self.part.must_hold() { 1.0 } else { 0.0 };
-        metrics::set_of_program("fadelink_run_held", held);
-        metrics::set_of_program("fadelink_disk_reserve_bytes", self.file.experiment.disk.reserve.0 .0 as f64);
-        if let Ok(free) = folder::free_space(&self.folder.path) {
-            metrics::set_of_program("fadelink_disk_free_bytes", free as f64);
-        }
-    }
-
-    /// How long the run has gone on, also before its program was ended by force.
-    fn gone_on(&self) -> Duration {
-        self.before + self.begun.elapsed()
-    }
-
-    /// Notes it for a program that goes on. Without that the run is longer than its user wants, and no data is missing.
-    fn note_time(&mut self) {
-        let is_wanted = self.file.experiment.confirm == ConfirmAt::Durable;
-        if is_wanted && self.gone_on() >= self.noted + NOTED {
-            self.noted = self.gone_on();
-            if let Err(error) = self.folder.goes_on(self.noted) {
-                tracing::warn!("the time of the run is not noted: {error}");
-            }
-        }
-    }
-
-    /// Looks at the groups, and asks for the end where it is time.
-    fn look(&mut self, groups: &[Box<dyn Group>]) -> anyhow::Result<()> {
-        if self.looked.is_some_and(|looked| looked.elapsed() < LOOK) {
-            return Ok(());
-        }
-        self.looked = Some(Instant::now());
-        if self.part.has_begun() {
-            self.control.step(Event::Receives);
-        }
-        measure(groups, &mut self.meter);
-        self.show_run();
-        self.note_time();
-        let lines: Vec<_> = groups.iter().flat_map(|group| group.lines()).collect();
-        self.control.show(&lines);
-        self.hold()?;
-        self.cut()?;
-        if self.ended_by.is_none() {
-            self.ended_by = self.reason(lines.iter().map(|line| line.bytes).sum())?;
-            // What is confirmed when it is safe goes on later.
-            let may_go_on = self.part.have_failed() && self.file.experiment.confirm == ConfirmAt::Durable;
-            if let Some(reason) = self.ended_by.filter(|_| !self.manifest.was_stopped() && !may_go_on) {
-                self.manifest.stopping(reason)?;
-            }
-            if self.ended_by.is_some() {
-                self.control.step(Event::Ends);
-                self.part.stop();
-            }
-        }
-        Ok(())
-    }
 }
 
 /// Waits for the begin of the next run; false: there is none.
@@ -273,50 +137,58 @@ impl Run<'_> {
     fn receive(&mut self, (interrupts, control): (&Interrupts, &Controlled), quiet: bool) -> Received {
         let Run { file, folder, manifest, resumed } = self;
         let part = interrupts.of_part();
-        let mut groups = Vec::new();
+        let groups = RefCell::new(Vec::new());
         // The arguments are right: they were checked before.
         let settings = groups::of(file, (&folder.path, &manifest.name()), resumed.as_ref())
             .map_err(|error| anyhow::anyhow!("{error}"));
+        let stop = &file.experiment.stop;
+        let before = resumed.as_ref().map_or(Duration::ZERO, |resumed| resumed.gone_on);
+        let watch = Watch::new(file, (interrupts, &part, control), folder, manifest, before);
+        let watch = RefCell::new(watch);
+        let failed = RefCell::new(None);
+        // While one is waited for, others may send already. A run that goes on waits for all of its boards.
         let look = |missing: &str| {
+            let is_left = interrupts.must_stop() || control.must_stop();
+            if part.has_begun() && (resumed.is_none() || !is_left) {
+                let mut groups = groups.borrow_mut();
+                let polled = groups.iter_mut().try_for_each(|group: &mut Box<dyn Group>| group.poll().map(drop));
+                let mut watch = watch.borrow_mut();
+                let looked = polled.and_then(|()| {
+                    if is_left || part.must_stop() {
+                        watch.look_now(&groups)
+                    } else {
+                        watch.look(&groups)
+                    }
+                });
+                failed.replace(looked.err());
+            }
             health::beat(vec![missing.to_owned()]);
-            interrupts.must_stop() || control.must_stop()
+            is_left || part.must_stop() || failed.borrow().is_some()
         };
         // Boards that connect or send by themselves may do so at any time.
         let must_obey = settings.as_ref().is_ok_and(|all| all.iter().any(GroupSettings::obeys));
-        let opened = settings.and_then(|settings| begin::begin(settings, &part, &look, &mut groups));
+        let opened = settings.and_then(|settings| begin::begin(settings, &part, &look, &groups));
+        let (mut groups, mut watch) = (groups.into_inner(), watch.into_inner());
+        let opened = failed.into_inner().map_or(opened, Err);
         if opened.is_ok() && (resumed.is_some() || !must_obey) {
             control.step(Event::Receives);
         }
         // Its boards keep what is not confirmed, those that were not reached too.
         let may_go_on = opened.is_err() && resumed.is_some();
+        // The end came while one was waited for, which the others have not failed for.
+        let absent = opened.as_ref().err().filter(|_| resumed.is_none() && watch.ended_by.is_some());
+        let absent = absent.map(|error| Reason::Error(format!("{error:#}")));
+        let opened = if absent.is_some() { Ok(()) } else { opened };
         if may_go_on {
             part.fail();
         } else if opened.is_err() || resumed.as_ref().is_some_and(|resumed| resumed.was_stopped) {
             part.stop();
         }
-        let stop = &file.experiment.stop;
-        let before = resumed.as_ref().map_or(Duration::ZERO, |resumed| resumed.gone_on);
         let left = |limit| Duration::from(limit).saturating_sub(before);
         let goal = Goal { duration: stop.duration.map(left), amount: stop.size.map(|size| size.0 .0) };
         let mut progress = Progress::new(Unit::Bytes, goal, quiet);
-        let (begun, looked, ended_by) = (Instant::now(), None, None);
-        let mut watch = Watch {
-            file,
-            interrupts,
-            part,
-            control,
-            folder,
-            manifest,
-            begun,
-            before,
-            looked,
-            noted: before,
-            ended_by,
-            room: None,
-            meter: Meter::default(),
-        };
         let mut result = opened.and_then(|()| drive(&mut groups, &mut progress, |groups| watch.look(groups)));
-        watch.part.stop();
+        part.stop();
         let ended_by = watch.manifest.ended_by().unwrap_or_else(|| "boards".into());
         let mut outcomes = Vec::new();
         for group in groups {
@@ -325,8 +197,9 @@ impl Run<'_> {
                 Err(error) => result = result.and(Err(error)),
             }
         }
+        outcomes.extend(absent.map(Outcome::of_what_is_absent));
         let may_go_on = may_go_on || outcomes.iter().any(|outcome| outcome.may_go_on);
-        let has_begun = resumed.is_some() || may_go_on || watch.part.has_begun();
+        let has_begun = resumed.is_some() || may_go_on || part.has_begun();
         let ended_by = if result.is_err() { "error".into() } else { ended_by };
         Received { outcomes, ended_by, may_go_on, has_begun, result }
     }

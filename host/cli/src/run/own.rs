@@ -43,6 +43,8 @@ pub struct OwnFiles {
     files: Vec<Own>,
     /// The folder of the runs.
     runs: PathBuf,
+    /// That of this run, once it is known.
+    run: Option<PathBuf>,
 }
 
 impl OwnFiles {
@@ -60,7 +62,7 @@ impl OwnFiles {
         }
         all.extend(run.iter().flat_map(|run| OF_A_RUN.map(|name| run.join(name))));
         let own = |path: &PathBuf| Own { named: places::named(path), target: Target::of(path) };
-        OwnFiles { files: all.iter().map(own).collect(), runs: places::real(runs) }
+        OwnFiles { files: all.iter().map(own).collect(), runs: places::real(runs), run: run.map(places::real) }
     }
 
     /// Whether a sink can have all of its names.
@@ -68,11 +70,11 @@ impl OwnFiles {
     /// # Errors
     /// Which file of the program is in the way.
     pub fn check(&self, sink: &Places) -> Result<(), String> {
-        if sink.first().parent() == Some(&self.runs) && number_of(sink.first()).is_some() {
-            return Err(format!(
-                "{} is the name of the folder of a run; expected another name",
-                sink.first().display()
-            ));
+        let is_other = |path: &&Path| {
+            path.parent() == Some(&self.runs) && number_of(path).is_some() && self.run.as_deref() != Some(path)
+        };
+        if let Some(other) = sink.first().ancestors().find(is_other) {
+            return Err(format!("{} is the name of the folder of a run; expected another name", other.display()));
         }
         let there: Vec<_> = sink.known().iter().map(|path| Target::of(path)).collect();
         let is_of = |Own { named, target }: &&Own| {

@@ -84,6 +84,8 @@ fn expected(field: &Value, value: &DeValue<'_>) -> Option<String> {
         _ if !words.is_empty() => Some(in_words(&words)),
         DeValue::Integer(number) if is_whole(field) && fits(number.as_str(), number.radix()) => None,
         _ if is_whole(field) => Some(expected_of_whole(field)),
+        // The library takes a list of its fields in their order, too.
+        value if field["type"] == "object" && !matches!(value, DeValue::Table(_)) => Some("expected a table".into()),
         // A number that the library does not have.
         DeValue::Integer(number) if i64::from_str_radix(number.as_str(), number.radix()).is_err() => {
             Some(format!("expected {}", kind(field)))

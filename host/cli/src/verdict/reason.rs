@@ -230,7 +230,8 @@ impl fmt::Display for Reason {
             Reason::Board(what) => f.write_str(what),
             Reason::NoEnd => f.write_str("its end has not come"),
             Reason::Absent(Absent { streams, boards }) => {
-                write!(f, "{streams} streams that were expected did not come")?;
+                let what = if *streams == 1 { "stream that was" } else { "streams that were" };
+                write!(f, "{streams} {what} expected did not come")?;
                 if boards.is_empty() {
                     return Ok(());
                 }

@@ -1,8 +1,8 @@
 //! What users set of the client: the way to the brokers, such as TLS and passwords. All clients of a program have the same.
 
+use std::fmt;
 use std::path::Path;
 use std::sync::OnceLock;
-use std::{fmt, fs};
 
 use rdkafka::config::ClientConfig;
 use rdkafka::error::KafkaError;
@@ -83,11 +83,10 @@ impl ClientSettings {
     /// # Errors
     /// It cannot be read, or a line is wrong.
     pub fn read(&mut self, path: &Path) -> Result<(), String> {
-        let named = path.display();
-        let text = fs::read_to_string(path).map_err(|error| format!("{named}: {error}"))?;
+        let text = crate::settings::read(path).map_err(|error| error.to_string())?;
         for (line, number) in text.lines().map(str::trim).zip(1..) {
             if !line.is_empty() && !line.starts_with('#') {
-                self.0.push(parse(line).map_err(|error| format!("{named}: line {number}: {error}"))?);
+                self.0.push(parse(line).map_err(|error| format!("line {number}: {error}"))?);
             }
         }
         Ok(())
@@ -112,6 +111,8 @@ pub(super) fn of_program() -> &'static [(String, String)] {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

@@ -285,6 +285,8 @@ fn receive(
     // A board with FADE v1 need not answer START: only its data, or its end, shows that it has obeyed.
     if feb.kind().is_some_and(|kind| kind.protocol == Protocol::Fade10g) {
         recorder.begin();
+    } else {
+        interrupts.ask();
     }
     if end.is_some() || feb.expected_crc() != Expected::No {
         recorder.sum();

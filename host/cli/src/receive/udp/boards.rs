@@ -47,6 +47,8 @@ enum By {
 
 /// What it has answered.
 pub enum Answer {
+    /// Its stream was started.
+    Started,
     /// The run is over.
     Ended(Ipv4Addr, u8, RunEnd),
     /// No run is under way, and the next one would have this number; or what has happened to the board meanwhile.
@@ -219,7 +221,7 @@ fn serve(
             Request::Start => match start_when_there(&mut control, (port, runs), waiting) {
                 Ok(mark) => {
                     marked = Some(mark);
-                    None
+                    Some(Answer::Started)
                 }
                 Err(error) => Some(failed(error)),
             },

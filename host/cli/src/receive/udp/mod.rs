@@ -117,6 +117,11 @@ fn stream_of<'a>(
         }
         return Ok(index.map(|index| &mut streams[index]));
     }
+    // A board that is named has one port: whose words are the board's, nobody knows.
+    if boards.contains(*peer.ip()) && newest_of_board.is_some_and(|newest| streams[newest].peer != peer) {
+        refuse(streams);
+        return Ok(None);
+    }
     // Ends are repeated: without a board that was started for it, this one is of a run from before, unless its sender has sent another
     // one since.
     let is_ours =
@@ -189,6 +194,7 @@ impl Session {
         let before = self.failed.len();
         for answer in self.boards.answers() {
             match answer {
+                Answer::Started => self.setup.interrupts.begin(),
                 Answer::Ended(address, run, ended) => {
                     let is_it = |stream: &&mut Stream| *stream.peer.ip() == address && stream.run == run;
                     match self.streams.iter_mut().rfind(is_it) {
@@ -276,7 +282,7 @@ impl Session {
         result.map(drop)
     }
 
-    /// True if the boards were stopped, so that all their runs were to come; false if there were enough, or the user waits no longer.
+    /// True if all runs of the boards were to come, until they were stopped; false if there were enough.
     fn run_to_the_end(&mut self) -> anyhow::Result<bool> {
         let patience = self.setup.patience;
         let mut deadline = Deadline::new(self.limits);
@@ -320,9 +326,9 @@ impl Session {
                 return Ok(false);
             }
             if self.setup.interrupts.must_abort() {
-                // Of streams whose end is proven all has come.
+                // Of streams whose end is proven all has come; a board that has not told which runs it had may have had more.
                 self.streams.iter_mut().for_each(|stream| stream.interrupted = stream.told.is_none());
-                return Ok(false);
+                return Ok(true);
             }
             let enough = self.setup.interrupts.must_stop()
                 || deadline.is_reached(bytes)

@@ -75,6 +75,9 @@ impl Session {
             };
             match missed(&runs, next) {
                 0 => {}
+                255 => self.instead.push(format!(
+                    "{address} has sent 255 runs of which nothing came, or words came of a run that it has not begun"
+                )),
                 1 => self.instead.push(format!("{address} has sent a run of which nothing came")),
                 missed => self.instead.push(format!("{address} has sent {missed} runs of which nothing came")),
             }
@@ -117,7 +120,7 @@ mod tests {
             // However many: 256 look as none.
             (&[0], Some(129), 128),
             (&[3], Some(3), 255),
-            // It was switched off and on, which its mark tells, or has two ports.
+            // It was switched off and on, which its mark tells.
             (&[9, 0, 0], Some(1), 0),
         ] {
             assert_eq!(missed(runs, next), expected, "{runs:?} {next:?}");

@@ -58,10 +58,9 @@ def sends(lab, data):
 def one_run(lab, data=COUNTER):
     """A run whose board sends its words, if it begins: how it ended."""
     assert ask(lab, "POST", "/start")[0] == 202
-    wait_for(lambda: state(lab)["state"] in ("running", "waiting"))
     wait_for(lambda: waits(lab) or sends(lab, data))
-    # Crates may come again, so their run goes on.
-    wait_for(lambda: waits(lab) or state(lab)["bytes"] > 0)
+    # Crates may come again, so their run goes on; so does one that waits for a board.
+    wait_for(lambda: waits(lab) or state(lab)["bytes"] > 0 or "sender: " in str(ask(lab, "GET", "/health")[1]["troubles"]))
     ask(lab, "POST", "/stop")
     wait_for(lambda: waits(lab))
     return state(lab)
@@ -113,6 +112,34 @@ def test_an_error_of_any_call_is_told_and_the_next_run_begins(lab, text, error, 
     metrics = ask(lab, "GET", "/metrics")[1]
     (failed,) = (line for line in metrics.splitlines() if line.startswith("fadelink_runs_total") and '"failed"' in line)
     assert float(failed.split()[-1]) == told, failed
+    process.signal(signal.SIGTERM)
+    assert process.finish()[0] == 3
+
+
+def test_an_error_while_a_board_is_waited_for_is_told(lab):
+    """Of any call, as above. What is wrong is not told as a board that is waited for."""
+    calls = Calls(lab)
+    process = begin(lab, "wait = 1000\n" + TCP + fade("late").replace("eth0", "later0"), env=calls.environment)
+    before = calls.count()
+    calls.fail(0, errno.EIO)
+    assert one_run(lab)["complete"] is False
+    number = calls.count() - before
+    assert number > 30, "calls are not seen"
+    told = 0
+    for at in range(1, number + 1):
+        calls.fail(at, errno.EIO)
+        found = one_run(lab)
+        calls.fail(0, 0)
+        assert (ask(lab, "GET", "/health")[0] == 503) == bool(found["error"]), (at, number, found)
+        told += bool(found["error"])
+        for folder in lab.runs.glob("run_*"):
+            manifest = json.loads((folder / "manifest.json").read_text())
+            if manifest["state"] == "incomplete":
+                assert manifest["ended_by"] == "command" and "later0" in str(manifest["groups"]), (at, number, manifest)
+            else:
+                assert found["error"] and manifest["state"] in ("failed", "crashed", "running", "stopping"), (at, number, manifest)
+        put_away(lab)
+    assert told > 5, "nothing was told"
     process.signal(signal.SIGTERM)
     assert process.finish()[0] == 3
 

@@ -14,6 +14,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::serve::Listener;
 use axum::{Json, Router};
+use headers::{HeaderMapExt, IfMatch};
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
@@ -24,17 +25,22 @@ use tokio::time::timeout;
 use crate::{health, metrics};
 
 /// Why something that was asked for is not done.
-pub struct Refused(pub String);
+pub enum Refused {
+    /// It is not possible now.
+    Now(String),
+    /// What has to be so for who asks is not so.
+    Condition(String),
+}
 
 /// What can be asked for and controlled.
 pub trait Control: Send + Sync {
     /// What goes on.
     fn state(&self) -> Value;
-    /// Asks for the begin of a run, and tells what goes on then. `file`: hash of the file that it is to be of.
+    /// Asks for the begin of a run, and tells what goes on then. `file`: the one that it is to be of, by its BLAKE3 hash.
     ///
     /// # Errors
-    /// Why that is not possible now.
-    fn start(&self, file: Option<&str>) -> Result<Value, Refused>;
+    /// Why that is not possible now, or the file is another one.
+    fn start(&self, file: Option<&IfMatch>) -> Result<Value, Refused>;
     /// Asks for the end of the run, and tells what goes on then.
     ///
     /// # Errors
@@ -60,13 +66,21 @@ fn common() -> Router {
 fn answer(result: Result<Value, Refused>) -> Response {
     match result {
         Ok(state) => (StatusCode::ACCEPTED, Json(state)).into_response(),
-        Err(Refused(why)) => (StatusCode::CONFLICT, Json(json!({ "error": why }))).into_response(),
+        Err(Refused::Now(why)) => refuse(StatusCode::CONFLICT, &why),
+        Err(Refused::Condition(why)) => refuse(StatusCode::PRECONDITION_FAILED, &why),
     }
 }
 
-/// The file that who asks has in mind, by its BLAKE3 hash (`If-Match`, RFC 9110 section 13.1.1).
-fn file_of(head: &HeaderMap) -> Option<&str> {
-    head.get(header::IF_MATCH)?.to_str().ok().map(|tag| tag.trim_matches('"'))
+fn refuse(status: StatusCode, why: &str) -> Response {
+    (status, Json(json!({ "error": why }))).into_response()
+}
+
+/// A start, with the condition that the file is as who asks has it (`If-Match`, RFC 9110 section 13.1.1).
+fn start(control: &dyn Control, head: &HeaderMap) -> Response {
+    match head.typed_try_get::<IfMatch>() {
+        Ok(file) => answer(control.start(file.as_ref())),
+        Err(error) => refuse(StatusCode::BAD_REQUEST, &format!("If-Match: {error}; expected `\"HASH\"`")),
+    }
 }
 
 /// The same with `GET /run`, `POST /start` and `POST /stop`.
@@ -74,7 +88,7 @@ pub fn routes(control: Arc<dyn Control>) -> Router {
     let (starting, stopping) = (control.clone(), control.clone());
     common()
         .route("/run", get(move || async move { Json(control.state()) }))
-        .route("/start", post(move |head: HeaderMap| async move { answer(starting.start(file_of(&head))) }))
+        .route("/start", post(move |head: HeaderMap| async move { start(&*starting, &head) }))
         .route("/stop", post(move || async move { answer(stopping.stop()) }))
 }
 

@@ -65,6 +65,7 @@ pub struct Interrupts {
     must_cut: Arc<AtomicBool>,
     has_failed: Arc<AtomicBool>,
     begun: Arc<AtomicU8>,
+    could_not_begin: Arc<AtomicBool>,
 }
 
 /// A source was asked to begin.
@@ -150,6 +151,16 @@ impl Interrupts {
     /// A source has begun, or was asked to and need not answer.
     pub fn may_have_begun(&self) -> bool {
         self.begun.load(Ordering::Relaxed) >= ASKED
+    }
+
+    /// What a source sends cannot be kept, so that it does not begin.
+    pub fn fail_to_begin(&self) {
+        self.could_not_begin.store(true, Ordering::Relaxed);
+    }
+
+    /// A source could not begin, whatever was asked for behind that.
+    pub fn has_failed_to_begin(&self) -> bool {
+        self.could_not_begin.load(Ordering::Relaxed)
     }
 
     /// The end was asked for.

@@ -113,7 +113,7 @@ impl Recorder {
         board: Sender,
         interrupts: &Interrupts,
     ) -> Result<Recorder, fadelink_sinks::Error> {
-        let outlets = plan.open(board, interrupts.stopping())?;
+        let outlets = plan.open(board, interrupts.stopping()).inspect_err(|_| interrupts.fail_to_begin())?;
         let (verifier, crc) = (plan.verifier(), plan.crc());
         let bytes = plan.resumed.as_ref().map_or(0, Blocks::end);
         let seen = Snapshot { name, bytes, ..Snapshot::default() };

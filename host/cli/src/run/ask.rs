@@ -9,6 +9,7 @@ use std::time::Duration;
 use anyhow::{anyhow, Context};
 use axum::body::Body;
 use fadelink_runs::Manifest;
+use headers::{ETag, HeaderMapExt, IfMatch};
 use http_body_util::BodyExt;
 use hyper::{Method, Request, StatusCode};
 use hyper_util::rt::TokioIo;
@@ -54,8 +55,8 @@ async fn ask(socket: &Path, method: Method, path: &str) -> anyhow::Result<Value>
     ask_for(socket, method, path, None).await
 }
 
-/// The same with the hash of the file that it is about, if there is one.
-async fn ask_for(socket: &Path, method: Method, path: &str, file: Option<&str>) -> anyhow::Result<Value> {
+/// The same on the condition that the file is this one, if there is one.
+async fn ask_for(socket: &Path, method: Method, path: &str, file: Option<ETag>) -> anyhow::Result<Value> {
     let place = socket.display();
     let asked = async {
         let stream = connect(socket).await;
@@ -77,16 +78,16 @@ async fn answer(
     stream: net::UnixStream,
     method: Method,
     path: &str,
-    file: Option<&str>,
+    file: Option<ETag>,
 ) -> anyhow::Result<(StatusCode, Value)> {
     let stream = TokioIo::new(UnixStream::from_std(stream)?);
     let (mut sender, connection) = hyper::client::conn::http1::handshake(stream).await?;
     tokio::spawn(connection);
-    let mut request = Request::builder().method(method).uri(path).header("host", "fadelink");
-    if let Some(hash) = file {
-        request = request.header("if-match", format!("\"{hash}\""));
+    let request = Request::builder().method(method).uri(path).header("host", "fadelink");
+    let mut request = request.body(Body::empty())?;
+    if let Some(file) = file {
+        request.headers_mut().typed_insert(IfMatch::from(file));
     }
-    let request = request.body(Body::empty())?;
     let response = sender.send_request(request).await?;
     let status = response.status();
     let body = response.into_body().collect().await?.to_bytes();
@@ -130,7 +131,7 @@ fn fate(answer: &Value, asked: u64) -> Fate {
 }
 
 /// Waits for the begin of the next run.
-async fn start(socket: &Path, file: Option<&str>) -> anyhow::Result<Value> {
+async fn start(socket: &Path, file: Option<ETag>) -> anyhow::Result<Value> {
     let asked = asked_for(&ask_for(socket, Method::POST, "/start", file).await?)?;
     loop {
         let answer = ask(socket, Method::GET, "/run").await?;
@@ -218,12 +219,17 @@ async fn stop(socket: &Path) -> anyhow::Result<Value> {
 /// No `fadelink run` is there, or it cannot do so now.
 pub fn run(args: &Args, wish: Wish) -> anyhow::Result<ExitCode> {
     // Who prepares the next run in the file can still stop this one.
-    let runs = if args.file.is_dir() { args.file.clone() } else { experiment::runs_of(&args.file)? };
+    let (runs, tag) = if args.file.is_dir() {
+        (args.file.clone(), None)
+    } else {
+        let (runs, tag) = experiment::runs_of(&args.file)?;
+        (runs, Some(tag))
+    };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let answer = runtime.block_on(async {
         let socket = runs.join(SOCKET);
         match wish {
-            Wish::Start => start(&socket, experiment::hash_of(&args.file).as_deref()).await,
+            Wish::Start => start(&socket, tag).await,
             Wish::Stop => stop(&socket).await,
         }
     })?;

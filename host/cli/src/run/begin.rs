@@ -56,7 +56,7 @@ fn against(outcomes: &[Outcome]) -> Vec<String> {
     all
 }
 
-/// Why a run has not begun, though nobody has asked for its end.
+/// Why a run has not begun, though nobody has asked for its end, or behind a failure.
 pub fn why(number: u64, outcomes: &[Outcome], result: anyhow::Result<()>) -> anyhow::Error {
     match result {
         Err(error) => error.context(format!("run {number} has not begun")),

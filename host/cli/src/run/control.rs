@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use axum::Router;
 use fadelink_sinks::unix_path;
+use headers::IfMatch;
 use rustix::net::{listen, socket_with, AddressFamily, SocketFlags, SocketType};
 use serde_json::{json, Value};
 
@@ -168,7 +169,7 @@ impl State {
 
     /// What goes on behind this step.
     fn ask(&mut self, event: Event) -> Result<Value, Refused> {
-        self.life.step(event).map_err(|refused| Refused(refused.to_string()))?;
+        self.life.step(event).map_err(|refused| Refused::Now(refused.to_string()))?;
         Ok(self.json())
     }
 }
@@ -178,18 +179,18 @@ impl Control for Controlled {
         self.lock().json()
     }
 
-    fn start(&self, file: Option<&str>) -> Result<Value, Refused> {
+    fn start(&self, file: Option<&IfMatch>) -> Result<Value, Refused> {
         let mut state = self.lock();
         if !state.life.goes_on() {
             // Its user would have a run with settings that are not in it.
             let path = self.file.path.display();
             if self.file.has_changed() {
-                return Err(Refused(format!(
+                return Err(Refused::Now(format!(
                     "{path} has changed since `fadelink run` has read it; end that program, and start it again"
                 )));
             }
-            if file.is_some_and(|file| file != self.file.hash()) {
-                return Err(Refused(format!(
+            if file.is_some_and(|file| !file.precondition_passes(&self.file.tag())) {
+                return Err(Refused::Condition(format!(
                     "`fadelink run` has read {path}, which differs from this file; end that program, and start it with this file"
                 )));
             }

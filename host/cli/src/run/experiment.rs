@@ -9,6 +9,7 @@ use std::path::{absolute, Path, PathBuf};
 use anyhow::Context;
 use fadelink_receiver::WrongField;
 use fadelink_sinks::settings;
+use headers::ETag;
 use schemars::{schema_for, JsonSchema};
 use serde::{Deserialize, Serialize};
 use toml::de::DeTable;
@@ -174,11 +175,11 @@ pub struct File {
     pub experiment: Experiment,
 }
 
-/// The folder of the runs of an experiment, whatever else is wrong in its file.
+/// The folder of the runs of an experiment, whatever else is wrong in its file; and what identifies the file's text.
 ///
 /// # Errors
 /// The file cannot be read, or is not TOML; the field is wrong.
-pub fn runs_of(path: &Path) -> anyhow::Result<PathBuf> {
+pub fn runs_of(path: &Path) -> anyhow::Result<(PathBuf, ETag)> {
     /// That field alone.
     #[derive(Deserialize)]
     struct Folder {
@@ -190,13 +191,12 @@ pub fn runs_of(path: &Path) -> anyhow::Result<PathBuf> {
         let (line, what) = (error.span().map_or(1, |span| line(&text, span.start)), in_words(&error, &text));
         Usage(format!("{}: line {line}: {what}; or expected the folder of the runs in its place", path.display()))
     })?;
-    folder_beside(path, &folder)
+    Ok((folder_beside(path, &folder)?, tag(&text)))
 }
 
-/// The BLAKE3 hash of a file; `None`: it is not a file that can be read.
-pub fn hash_of(path: &Path) -> Option<String> {
-    let text = std::fs::read(path).ok().filter(|_| path.is_file());
-    text.map(|text| blake3::hash(&text).to_hex().to_string())
+/// What identifies the text of a file: its BLAKE3 hash, as HTTP has it.
+fn tag(text: &str) -> ETag {
+    format!("\"{}\"", blake3::hash(text.as_bytes()).to_hex()).parse().expect("a quoted hash")
 }
 
 /// Absolute: what sinks say of it is the same wherever the program was started.
@@ -220,12 +220,13 @@ impl File {
 
     /// True if something else is in it now, or it is not there any more.
     pub fn has_changed(&self) -> bool {
-        self.is_kept && hash_of(&self.path).is_none_or(|found| found != self.hash())
+        let is_same = || self.path.is_file() && settings::read(&self.path).is_ok_and(|text| text == self.text);
+        self.is_kept && !is_same()
     }
 
-    /// The BLAKE3 hash of its text.
-    pub fn hash(&self) -> String {
-        blake3::hash(self.text.as_bytes()).to_hex().to_string()
+    /// What identifies its text.
+    pub fn tag(&self) -> ETag {
+        tag(&self.text)
     }
 
     fn at_line(&self, begin: usize, field: &str, what: &str) -> Usage {

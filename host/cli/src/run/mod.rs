@@ -16,7 +16,7 @@ use crate::board::GroupSettings;
 use crate::exit::{self, Usage};
 use crate::interrupts::Interrupts;
 use crate::progress::{Goal, Progress, Unit};
-use crate::receive::{drive, Group, Outcome, NOT_KEPT};
+use crate::receive::{drive, Outcome, NOT_KEPT};
 use crate::text::{Seconds, Start};
 use crate::verdict::{Reason, State};
 use crate::{health, http, log, metrics};
@@ -113,6 +113,8 @@ struct Received {
     may_go_on: bool,
     /// A board has begun, now or before.
     has_begun: bool,
+    /// What a board sends could not be kept, before it had begun.
+    could_not_begin: bool,
     result: anyhow::Result<()>,
 }
 
@@ -149,34 +151,29 @@ impl Run<'_> {
         // While one is waited for, others may send already. A run that goes on waits for all of its boards.
         let look = |missing: &str| {
             let is_left = interrupts.must_stop() || control.must_stop();
-            if part.has_begun() && (resumed.is_none() || !is_left) {
-                let mut groups = groups.borrow_mut();
-                let polled = groups.iter_mut().try_for_each(|group: &mut Box<dyn Group>| group.poll().map(drop));
-                let mut watch = watch.borrow_mut();
-                let looked = polled.and_then(|()| {
-                    if is_left || part.must_stop() {
-                        watch.look_now(&groups)
-                    } else {
-                        watch.look(&groups)
-                    }
-                });
-                failed.replace(looked.err());
+            let mut failed = failed.borrow_mut();
+            if failed.is_none() && (resumed.is_none() || !is_left) {
+                *failed = watch.borrow_mut().wait(&mut groups.borrow_mut(), missing, is_left).err();
+            } else {
+                health::beat(vec![missing.to_owned()]);
             }
-            health::beat(vec![missing.to_owned()]);
-            is_left || part.must_stop() || failed.borrow().is_some()
+            is_left || part.must_stop() || failed.is_some()
         };
         // Boards that connect or send by themselves may do so at any time.
         let must_obey = settings.as_ref().is_ok_and(|all| all.iter().any(GroupSettings::obeys));
         let opened = settings.and_then(|settings| begin::begin(settings, &part, &look, &groups));
         let (mut groups, mut watch) = (groups.into_inner(), watch.into_inner());
-        let opened = failed.into_inner().map_or(opened, Err);
+        watch.missing = None;
+        let failed = failed.into_inner();
+        let is_over = resumed.is_none() && failed.is_none() && watch.ended_by.is_some();
+        let opened = failed.map_or(opened, Err);
         if opened.is_ok() && (resumed.is_some() || !must_obey) {
             control.step(Event::Receives);
         }
         // Its boards keep what is not confirmed, those that were not reached too.
         let may_go_on = opened.is_err() && resumed.is_some();
         // The end came while one was waited for, which the others have not failed for.
-        let absent = opened.as_ref().err().filter(|_| resumed.is_none() && watch.ended_by.is_some());
+        let absent = opened.as_ref().err().filter(|_| is_over);
         let absent = absent.map(|error| Reason::Error(format!("{error:#}")));
         let opened = if absent.is_some() { Ok(()) } else { opened };
         if may_go_on {
@@ -201,7 +198,8 @@ impl Run<'_> {
         let may_go_on = may_go_on || outcomes.iter().any(|outcome| outcome.may_go_on);
         let has_begun = resumed.is_some() || may_go_on || part.has_begun();
         let ended_by = if result.is_err() { "error".into() } else { ended_by };
-        Received { outcomes, ended_by, may_go_on, has_begun, result }
+        let could_not_begin = part.has_failed_to_begin();
+        Received { outcomes, ended_by, may_go_on, has_begun, could_not_begin, result }
     }
 
     /// Receives until the end, and finishes the manifest. A run of which no board begins is removed.
@@ -215,7 +213,7 @@ impl Run<'_> {
         both.1.step(Event::Begun { run: number, folder: path.to_string_lossy().into_owned() });
         let verb = if self.resumed.is_some() { "goes on" } else { "begins" };
         tracing::info!("run {number} {verb}: {}", path.display());
-        let Received { outcomes, ended_by, may_go_on, has_begun, result } = self.receive(both, quiet);
+        let Received { outcomes, ended_by, may_go_on, has_begun, could_not_begin, result } = self.receive(both, quiet);
         for reason in outcomes.iter().flat_map(|outcome| &outcome.reasons) {
             tracing::warn!("{reason}");
         }
@@ -226,7 +224,7 @@ impl Run<'_> {
         }
         if !has_begun && begin::withdraw(runs, &self.folder) {
             let was_stopped = both.0.must_stop() || both.1.must_stop();
-            let error = (!was_stopped).then(|| begin::why(number, &outcomes, result));
+            let error = (!was_stopped || could_not_begin).then(|| begin::why(number, &outcomes, result));
             let failed = error.as_ref().map(|error| Reason::Error(format!("{error:#}")));
             metrics::set_whole(State::Incomplete, outcomes.iter().flat_map(|outcome| &outcome.reasons).chain(&failed));
             metrics::set_of_program("fadelink_run_active", 0.0);

@@ -16,6 +16,7 @@ use crate::receive::{measure, Group, LOOK};
 
 /// How often is noted how long a run has gone on.
 const NOTED: Duration = Duration::from_secs(1);
+
 /// What ends a run.
 pub struct Watch<'a> {
     file: &'a File,
@@ -25,6 +26,8 @@ pub struct Watch<'a> {
     control: &'a Controlled,
     folder: &'a RunFolder,
     pub manifest: &'a mut Manifest,
+    /// What is waited for.
+    pub missing: Option<String>,
     /// When its first board has begun.
     begun: Option<Instant>,
     /// How long it had gone on before, of a run that goes on.
@@ -55,6 +58,7 @@ impl<'a> Watch<'a> {
             control,
             folder,
             manifest,
+            missing: None,
             begun: None,
             before,
             looked: None,
@@ -158,18 +162,37 @@ impl<'a> Watch<'a> {
         }
     }
 
+    /// The same while something is `missing`, and others may send already; `is_left`: the user waits no longer.
+    ///
+    /// # Errors
+    /// As of [`Self::look`].
+    pub fn wait(&mut self, groups: &mut [Box<dyn Group>], missing: &str, is_left: bool) -> anyhow::Result<()> {
+        groups.iter_mut().try_for_each(|group| group.poll().map(drop))?;
+        self.missing = Some(missing.to_owned());
+        if is_left || self.part.must_stop() {
+            self.look_now(groups)
+        } else {
+            self.look(groups)
+        }
+    }
+
     /// The same, at once.
     ///
     /// # Errors
     /// As of [`Self::look`].
     pub fn look_now(&mut self, groups: &[Box<dyn Group>]) -> anyhow::Result<()> {
         self.looked = Some(Instant::now());
+        self.missing.iter().for_each(|missing| self.meter.trouble(missing.clone()));
+        measure(groups, &mut self.meter);
+        self.show_run();
+        if self.missing.is_some() && !self.part.has_begun() && !self.part.must_stop() {
+            // The limits of a run hold when it has begun.
+            return Ok(());
+        }
         self.begun = self.begun.or(self.looked);
         if self.part.may_have_begun() {
             self.control.step(Event::Receives);
         }
-        measure(groups, &mut self.meter);
-        self.show_run();
         self.note_time();
         let lines: Vec<_> = groups.iter().flat_map(|group| group.lines()).collect();
         self.control.show(&lines);

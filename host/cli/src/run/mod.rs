@@ -224,6 +224,8 @@ impl Run<'_> {
         }
         if !has_begun && begin::withdraw(runs, &self.folder) {
             let was_stopped = both.0.must_stop() || both.1.must_stop();
+            // What was waited for until the end was asked for is not what has failed.
+            let result = if was_stopped { Ok(()) } else { result };
             let error = (!was_stopped || could_not_begin).then(|| begin::why(number, &outcomes, result));
             let failed = error.as_ref().map(|error| Reason::Error(format!("{error:#}")));
             metrics::set_whole(State::Incomplete, outcomes.iter().flat_map(|outcome| &outcome.reasons).chain(&failed));

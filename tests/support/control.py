@@ -33,10 +33,10 @@ class Unix(http.client.HTTPConnection):
         self.sock.connect(self.path)
 
 
-def ask(lab, method, path):
+def ask(lab, method, path, **headers):
     """The answer of the `fadelink run`: its status, and what it says."""
     with contextlib.closing(Unix(lab.runs / "control.socket")) as one:
-        one.request(method, path)
+        one.request(method, path, headers=headers)
         answer = one.getresponse()
         text = answer.read()
     return answer.status, json.loads(text) if path != "/metrics" else text.decode()

@@ -8,6 +8,7 @@ import socket
 import threading
 from pathlib import Path
 
+import blake3
 import pytest
 from support.control import ask, state, waits
 from support.lab import Lab, fade
@@ -302,6 +303,40 @@ def test_no_run_begins_with_a_file_that_has_changed(lab):
     lab.file.write_text(text + "garbage =")
     status, _, err = lab.bench.run("stop", lab.file)
     assert status == 2 and "or expected the folder of the runs in its place" in err, err
+    process.signal(signal.SIGTERM)
+    process.finish()
+
+
+@pytest.mark.parametrize(
+    ("condition", "begins"),
+    [
+        ('"{hash}"', True),
+        ('"x", "{hash}"', True),
+        ("*", True),
+        ('"x"', False),
+        ('"x", "y"', False),
+        ('W/"{hash}"', False),
+        ("{hash}", False),
+        ('"{hash}', False),
+        ("", False),
+        (b'"\xff"', False),
+        (b"\xff", False),
+    ],
+)
+def test_a_start_has_conditions(lab, condition, begins):
+    """`If-Match` (RFC 9110 section 13.1.1). What cannot be read is not the file either."""
+    tcp(lab, start="command")
+    process = lab.start()
+    wait_for(lambda: (lab.runs / "control.socket").exists())
+    if isinstance(condition, str):
+        condition = condition.format(hash=blake3.blake3(lab.file.read_bytes()).hexdigest())
+    status, answer = ask(lab, "POST", "/start", **{"If-Match": condition})
+    if begins:
+        assert status == 202, answer
+        board(lab).close()
+        assert ask(lab, "POST", "/stop")[0] == 202
+    else:
+        assert status in (400, 412) and answer["error"] and not list(lab.runs.glob("run_*")), (status, answer)
     process.signal(signal.SIGTERM)
     process.finish()
 

@@ -145,7 +145,7 @@ def test_idle_clients_take_no_descriptor_of_a_file(build, tmp_path, zeromq, kind
 @pytest.mark.parametrize("size", [20, 1000, 60_000])
 @pytest.mark.parametrize("kind", ["pub", "push"])
 def test_a_client_that_says_much_takes_no_memory(build, tmp_path, zeromq, kind, size):
-    """It subscribes to one name after the other, and connects again and again; others get every event."""
+    """It subscribes to one name after the other, and connects again and again; others go on."""
     port, web = free_ports(2)
     endpoint = f"tcp://127.0.0.1:{port}"
     builder = build("--sources", "1", "--streams", 1, "--metrics", f"127.0.0.1:{web}", "--sink", f"zmq-{kind}:{endpoint}")
@@ -170,20 +170,40 @@ def test_a_client_that_says_much_takes_no_memory(build, tmp_path, zeromq, kind, 
     wait_for(events_come)
     before, numbers = peak(builder.popen), itertools.count()
     head = frame_head(size)
-    for number in range(1, 4):
-        with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as one, contextlib.suppress(ConnectionError):
+
+    def say(one):
+        nonlocal words
+        with contextlib.suppress(BlockingIOError):
+            for _ in range(4000 // size):
+                words = words or b"".join(head + b"\1" + next(numbers).to_bytes(size - 1, "little") for _ in range(50))
+                words = words[one.send(words) :]
+        return events_come()
+
+    def connected():
+        """When the builder listens: not at once when subscriptions were too many."""
+        found = []
+
+        def connect():
+            with contextlib.suppress(ConnectionRefusedError):
+                found.append(socket.create_connection(("127.0.0.1", port), timeout=PATIENCE))
+            return found
+
+        wait_for(connect)
+        return found[0]
+
+    number = tried = 0
+    while number < 3:
+        words, tried = b"", tried + 1
+        assert tried < 30, turned_away()
+        with contextlib.suppress(ConnectionError, IndexError), connected() as one:
             greet(one, b"XSUB" if kind == "pub" else b"PULL")
             one.setblocking(False)
-            words = b""
             for _ in range(40):
-                with contextlib.suppress(BlockingIOError):
-                    for _ in range(4000 // size):
-                        words = words or b"".join(head + b"\1" + next(numbers).to_bytes(size - 1, "little") for _ in range(50))
-                        words = words[one.send(words) :]
-                wait_for(events_come)
-            # The library itself closes who sends a larger message than a subscription.
-            wait_for(lambda number=number: events_come() and (turned_away() >= number or size > 1024))
+                wait_for(lambda one=one: say(one))
+            wait_for(lambda one=one: say(one) and (turned_away() > number or size > 1024))
         wait_for(events_come)
+        # The library itself closes who sends a larger message than a subscription, and some whose first words come at once.
+        number = tried if size > 1024 else turned_away()
     after = peak(builder.popen)
     assert after < before + 200, f"{before} MiB became {after} MiB"
     crate.close()
@@ -228,7 +248,7 @@ def test_many_clients_that_each_say_little_take_no_memory(build, zeromq):
     assert status == 0 and err.count("subscribers have too many subscriptions: all are disconnected") == 1, err
 
 
-def test_clients_that_come_and_go_leave_nothing(build):
+def test_clients_that_come_and_go_leave_nothing(build, zeromq):
     """While no event comes; the builder ends as ever."""
     port, clients, names = free_ports(1)[0], 100, 700
     builder = build("--sources", "1", "--streams", 1, "--sink", f"zmq-pub:tcp://127.0.0.1:{port}")
@@ -246,11 +266,78 @@ def test_clients_that_come_and_go_leave_nothing(build):
 
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(come_and_go, range(0, 4 * clients * names, clients * names)))
+    # Clients are accepted in their order: when this one has an event all before it were.
+    last, records = subscriber(zeromq, f"tcp://127.0.0.1:{port}"), itertools.count(1)
+    wait_for(lambda: crate.send(next(records)) or last.poll(20))
     wait_for(lambda: len(os.listdir(descriptors)) < before[1] + 10)
     assert peak(builder.popen) < before[0] + 150
     crate.close()
     status, found, err = builder.finish()
-    assert status == 0 and found["complete"] == 1, (found, err)
+    assert (status, found["complete"], found["events"]) == (0, True, next(records)), (found, err)
+
+
+@pytest.mark.parametrize("kind", ["pub", "push"])
+@pytest.mark.parametrize("how", ["many", "fast"])
+def test_clients_are_bounded_by_number_and_by_how_fast_they_come(build, zeromq, kind, how):
+    """Those that are there have every event, and others come in later."""
+    port, web = free_ports(2)
+    endpoint = f"tcp://127.0.0.1:{port}"
+    builder = build("--sources", "1", "--streams", 1, "--metrics", f"127.0.0.1:{web}", "--sink", f"zmq-{kind}:{endpoint}")
+    crate, record = Crate(builder.port, 1), 0
+    descriptors = f"/proc/{builder.popen.pid}/fd"
+
+    def client():
+        if kind == "pub":
+            return subscriber(zeromq, endpoint)
+        one = zeromq.socket(zmq.PULL)
+        one.connect(endpoint)
+        return one
+
+    def turned_away():
+        shown = urllib.request.urlopen(f"http://127.0.0.1:{web}/metrics").read().decode()
+        found = re.search(rf'port="{port}",reason="turned_away"}} (\d+)', shown)
+        return int(found[1]) if found else 0
+
+    def event_comes(to):
+        nonlocal record
+        crate.send(record)
+        record += 1
+        return to.poll(20)
+
+    good, numbers = client(), []
+    wait_for(lambda: event_comes(good))
+    before = len(os.listdir(descriptors))
+
+    def greeted():
+        """A client that speaks and wants nothing."""
+        one = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE)
+        with contextlib.suppress(ConnectionError, IndexError):
+            greet(one, b"XSUB" if kind == "pub" else b"PULL")
+        return one
+
+    with contextlib.ExitStack() as stack:
+        if how == "many":
+            for _ in range(600):
+                stack.enter_context(greeted())
+            wait_for(lambda: turned_away() >= 600 + 1 - 512)
+            wait_for(lambda: len(os.listdir(descriptors)) <= before + 512)
+        else:
+            for _ in range(10_000):
+                greeted().close()
+                if turned_away():
+                    break
+            assert turned_away()
+        assert kind == "push" or event_comes(good)
+    late = client()
+    wait_for(lambda: event_comes(late))
+    while kind == "pub" and good.poll(500):
+        numbers.append(model.read_event(good.recv())[0].record)
+    assert kind == "push" or numbers == list(range(numbers[0], record)), (numbers, record)
+    crate.close()
+    status, _, err = builder.finish()
+    told = {"many": "there are too many clients", "fast": "clients come too fast"}[how]
+    assert err.count(told) == 1, err
+    assert status == 0 or kind == "push", err
 
 
 def has_ended(connection):

@@ -15,7 +15,7 @@ from support.paths import FADELINK, SEED, SIM
 FEBS = [f"02:fa:de:00:00:0{i}" for i in range(1, 5)]
 PC, BOARD = "10.9.0.1", "10.9.0.2"  # of the boards that speak IP
 # Seconds until something that does not happen fails a test. What happens costs no more for it, however busy the machine is.
-PATIENCE = 60
+PATIENCE = 300
 # Claims of boards, by the number of the network namespace.
 CLAIMS = Path("/run/fadelink")
 

@@ -61,11 +61,17 @@ fn is_ignored(signal: i32) -> bool {
 pub struct Interrupts {
     asked: Stopping,
     must_abort: Arc<AtomicBool>,
-    must_hold: Arc<AtomicBool>,
-    must_cut: Arc<AtomicBool>,
-    has_failed: Arc<AtomicBool>,
-    begun: Arc<AtomicU8>,
-    could_not_begin: Arc<AtomicBool>,
+    part: Arc<Part>,
+}
+
+/// The same of a part of the work.
+#[derive(Default)]
+struct Part {
+    must_hold: AtomicBool,
+    must_cut: AtomicBool,
+    has_failed: AtomicBool,
+    begun: AtomicU8,
+    could_not_begin: AtomicBool,
 }
 
 /// A source was asked to begin.
@@ -124,43 +130,43 @@ impl Interrupts {
 
     /// A board or a sink has failed: asks for the end.
     pub fn fail(&self) {
-        self.has_failed.store(true, Ordering::Relaxed);
+        self.part.has_failed.store(true, Ordering::Relaxed);
         self.stop();
     }
 
     /// A board or a sink has failed.
     pub fn have_failed(&self) -> bool {
-        self.has_failed.load(Ordering::Relaxed)
+        self.part.has_failed.load(Ordering::Relaxed)
     }
 
     /// A source has begun: its data is kept.
     pub fn begin(&self) {
-        self.begun.store(BEGUN, Ordering::Relaxed);
+        self.part.begun.store(BEGUN, Ordering::Relaxed);
     }
 
     /// A source has begun.
     pub fn has_begun(&self) -> bool {
-        self.begun.load(Ordering::Relaxed) == BEGUN
+        self.part.begun.load(Ordering::Relaxed) == BEGUN
     }
 
     /// A source was asked to begin that need not answer.
     pub fn ask(&self) {
-        self.begun.fetch_max(ASKED, Ordering::Relaxed);
+        self.part.begun.fetch_max(ASKED, Ordering::Relaxed);
     }
 
     /// A source has begun, or was asked to and need not answer.
     pub fn may_have_begun(&self) -> bool {
-        self.begun.load(Ordering::Relaxed) >= ASKED
+        self.part.begun.load(Ordering::Relaxed) >= ASKED
     }
 
     /// What a source sends cannot be kept, so that it does not begin.
     pub fn fail_to_begin(&self) {
-        self.could_not_begin.store(true, Ordering::Relaxed);
+        self.part.could_not_begin.store(true, Ordering::Relaxed);
     }
 
     /// A source could not begin, whatever was asked for behind that.
     pub fn has_failed_to_begin(&self) -> bool {
-        self.could_not_begin.load(Ordering::Relaxed)
+        self.part.could_not_begin.load(Ordering::Relaxed)
     }
 
     /// The end was asked for.
@@ -182,22 +188,22 @@ impl Interrupts {
 
     /// Asks the sources to wait, or to go on.
     pub fn hold(&self, hold: bool) {
-        self.must_hold.store(hold, Ordering::Relaxed);
+        self.part.must_hold.store(hold, Ordering::Relaxed);
     }
 
     /// The sources must wait, until they may go on or the end was asked for.
     pub fn must_hold(&self) -> bool {
-        self.must_hold.load(Ordering::Relaxed) && !self.must_stop()
+        self.part.must_hold.load(Ordering::Relaxed) && !self.must_stop()
     }
 
     /// The end was asked for, and there is no room for more of what still comes.
     pub fn cut(&self) {
-        self.must_cut.store(true, Ordering::Relaxed);
+        self.part.must_cut.store(true, Ordering::Relaxed);
     }
 
     /// Sources that send on are not waited for any more.
     pub fn must_cut(&self) -> bool {
-        self.must_cut.load(Ordering::Relaxed)
+        self.part.must_cut.load(Ordering::Relaxed)
     }
 
     /// The flag behind [`Self::must_stop`].
